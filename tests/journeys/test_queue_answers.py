@@ -1,13 +1,11 @@
 """A queue that complained, or said nothing, is not an empty one, whatever the scheduler."""
 
-from types import SimpleNamespace
-
 import pytest
 
 from rabaska.domain.jobs import JobState, JobStatus
 from rabaska.domain.runs import RunState
 from rabaska.schedulers import SCHEDULERS, named
-from rabaska.steps.query_status import _queue
+from rabaska.steps.query_status import read_queue
 from rabaska.steps.read_status import _how
 
 BY_ID = ("pbs", "torque")
@@ -33,9 +31,8 @@ BOTH_CODES = [(complaint, code) for complaint in COMPLAINTS[1:] for code in (0, 
 
 
 def read(scheduler, said="", complained="", code=0, asked=()):
-    there = SimpleNamespace(scheduler=named(scheduler, program=("python3", "x"), queue="q"))
     queue = {"exit_code": code, "said": said, "complained": complained, "asked": list(asked)}
-    return _queue({"queue": queue, "history": None}, there)
+    return read_queue(queue, None, named(scheduler, program=("python3", "x"), queue="q"))
 
 
 def test_every_scheduler_is_asked_in_one_of_these_ways():

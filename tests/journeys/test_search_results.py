@@ -164,9 +164,7 @@ def test_an_array_that_is_too_large_is_told_with_what_to_change():
     cluster = SimpleNamespace(name="lab")
     said = "sbatch: error: Batch job submission failed: Invalid job array specification"
 
-    refusal = submit_search._refused(
-        "cats-7f3a", cluster, Outcome(REFUSED, "", said), "sbatch", taken=0
-    )
+    refusal = submit_search._refused("cats-7f3a", cluster, Outcome(REFUSED, "", said), "sbatch")
 
     assert isinstance(refusal, SubmissionRefused)
     assert "Invalid job array specification" in refusal.why

@@ -60,11 +60,19 @@ class SearchState(Enum):
     FINISHED = "finished"
     FAILED = "failed"  # no more trials are begun, for all fail in the same way
     INTERRUPTED = "interrupted"  # no worker is left, and there is work
+    UNKNOWN = "unknown"  # the queue did not tell of its workers
 
     @property
     def over(self) -> bool:
-        return self not in (SearchState.QUEUED, SearchState.RUNNING, SearchState.STOPPING)
+        return self in _OVER
 
+
+_OVER = (
+    SearchState.STOPPED,
+    SearchState.FINISHED,
+    SearchState.FAILED,
+    SearchState.INTERRUPTED,
+)
 
 FINISHED, PRUNED, FAILED = "finished", "stopped early", "failed"
 RUNNING, INTERRUPTED = "running", "interrupted"
@@ -108,6 +116,7 @@ class SearchStatus:
     workers_running: int = 0
     workers_waiting: int = 0
     halted: str = ""  # why no more trials are begun
+    reason: str = ""  # why it is not known whether there are workers
     now: float = 0.0  # by the clock of its cluster
     space: Mapping[str, Any] = field(default_factory=dict)
     workers: Mapping[str, Any] = field(default_factory=dict)  # how they were submitted

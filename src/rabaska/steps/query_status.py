@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 Queue = Mapping[str, JobStatus]
 
 _TAIL_LINES = 12
+_JOBS = "{jobs}"  # what the other side, node.login.status_query, puts ids for
 
 
 class Listener(Protocol):
@@ -127,7 +128,7 @@ def scheduler_answer(
     """The reports of runs together with what the queue said, in the last line of an answer."""
     from rabaska.steps.read_status import SchedulerAnswer
 
-    queue, complaint = _queue(last, cluster)
+    queue, complaint = read_queue(last["queue"], last["history"], cluster.scheduler)
     return SchedulerAnswer(reports, queue, complaint, last["now"], last.get("offset", 0))
 
 
@@ -141,13 +142,18 @@ def _new_numbers(lines: Sequence[Report]) -> dict[str, Report]:
 
 
 def _about_queue(scheduler: Scheduler) -> dict[str, Any]:
-    able = scheduler.capabilities
     return {
         "tail": _TAIL_LINES,
-        "queue": scheduler.status_command([JobId("{jobs}")] if able.asked_by_id else []),
-        "answers": [0, *able.partial_answers],
-        "history": scheduler.history_command([JobId("{jobs}")]),
+        "queue": queue_question(scheduler),
+        "answers": [0, *scheduler.capabilities.partial_answers],
+        "history": scheduler.history_command([JobId(_JOBS)]),
     }
+
+
+def queue_question(scheduler: Scheduler) -> list[str]:
+    """The command that tells of jobs; our program there puts their ids into it, where it must."""
+    by_id = scheduler.capabilities.asked_by_id
+    return scheduler.status_command([JobId(_JOBS)] if by_id else [])
 
 
 def _about_run(
@@ -186,20 +192,21 @@ def _reports(
     return reports
 
 
-def _queue(told: Mapping[str, Any], cluster: ConnectedCluster) -> tuple[Queue | None, str]:
+def read_queue(
+    queue: Mapping[str, Any], history: Mapping[str, Any] | None, scheduler: Scheduler
+) -> tuple[Queue | None, str]:
     """History first, the queue over it: what is still in the queue is newer.
 
     A queue that complained, or said nothing at all, is not an empty one.
     """
-    queue, history = told["queue"], told["history"]
-    able = cluster.scheduler.capabilities
+    able = scheduler.capabilities
     answers = (0, *able.partial_answers)
     if queue["exit_code"] not in answers or not able.is_answer(queue["said"]):
         return None, queue["complained"].strip() or queue["said"].strip()
     found: dict[str, JobStatus] = {}
     if history and history["exit_code"] in answers:
-        found.update(cluster.scheduler.read_history(history["said"]))
-    found.update(cluster.scheduler.read_status(queue["said"]))
+        found.update(scheduler.read_history(history["said"]))
+    found.update(scheduler.read_status(queue["said"]))
     missing = [job for each in queue.get("asked", ()) if (job := JobId(each)).key not in found]
     not_told = {job.key: _not_told(queue) for job in missing if not _is_gone(job, queue, able)}
     return {**not_told, **found}, ""

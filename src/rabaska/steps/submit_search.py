@@ -7,9 +7,15 @@ from dataclasses import fields
 from typing import Any
 
 from rabaska.domain import untrusted
-from rabaska.domain.jobs import JobId, JobSpec, JobState, JobStatus
+from rabaska.domain.jobs import JobId, JobSpec, JobState
 from rabaska.domain.search import SearchState, SearchStatus, Trial
-from rabaska.errors import CommandFailed, NoSuchRun, SubmissionRefused, Unreachable
+from rabaska.errors import (
+    CommandFailed,
+    NoSuchRun,
+    RabaskaError,
+    SubmissionRefused,
+    Unreachable,
+)
 from rabaska.node.login.create_run import TAKEN
 from rabaska.node.login.submit_job import REFUSED
 from rabaska.node.search.study import run_name
@@ -19,10 +25,12 @@ from rabaska.remote.place import Outcome, quoted, surely
 from rabaska.remote.ssh_errors import refuse_full_disk
 from rabaska.steps.connect import ConnectedCluster, cluster_named, connect_for
 from rabaska.steps.plan_search import SCRIPT, PlannedSearch, study_tar, workers_of
+from rabaska.steps.query_status import Queue, queue_question, read_queue
 from rabaska.steps.read_plan import PLAN
 from rabaska.steps.submit import NameTaken
 
-_QUEUE = "--- rabaska: the queue ---"
+_AT_WORK = (JobState.RUNNING, JobState.STOPPING, JobState.SUSPENDED)
+_SILENT = {"exit_code": None, "said": "", "complained": ""}
 _TRIAL = {field.name for field in fields(Trial)}
 _VALUE = (float, str, bool, None)
 # A number becomes a folder on this computer.
@@ -50,6 +58,7 @@ _REPORT = {
     "over": bool,
     "jobs": [str],
     "now": untrusted.TIME,
+    "queue?": {"exit_code": (int, None), "said": str, "complained": str, "asked?": [str]},
     "trials": [_TRIAL_SHAPE],
     "settings": {
         "metric": str,
@@ -85,48 +94,47 @@ def submit_workers(
 
     Where there are no arrays, the jobs of one place among `at_once` follow one another.
     """
-    able = cluster.scheduler.capabilities
-    chained = 1 if able.array else spec.jobs
-    taken = 0
+    able, taken = cluster.scheduler.capabilities, 0
+    in_array = spec.jobs == 1 or able.array or able.array_at_once
+    chained = spec.jobs if able.dependency and not in_array else 1
     for _ in range(count):
         before: JobId | None = None
         for _ in range(chained):
-            before = _submit_one(spec, cluster, path, after=before, taken=taken)
+            try:
+                before = _submit_worker(spec, cluster, path, before)
+            except SubmissionRefused as refusal:
+                if before is None or not able.is_dependency_over(refusal.why):
+                    raise _with_taken(refusal, taken) from None
+                # The worker before it has ended already: there is nothing to wait for.
+                before = _submit_worker(spec, cluster, path, None)
             taken += 1
             yield before
-            if not able.dependency:
-                break
 
 
-def _submit_one(
-    spec: JobSpec, cluster: ConnectedCluster, path: str, *, after: JobId | None, taken: int
+def _submit_worker(
+    spec: JobSpec, cluster: ConnectedCluster, path: str, after: JobId | None
 ) -> JobId:
-    mark, scheduler = uuid.uuid4().hex, cluster.scheduler
+    mark = uuid.uuid4().hex
     folder = f"{path}/submitted/{mark[:12]}"
+    command = cluster.scheduler.submit_command(f"{path}/{SCRIPT}", spec, after=after)
     find = cluster.find_command(spec.name)
     asking = ["--find", quoted(find)] if find else []
-    in_one = str(spec.jobs) if scheduler.capabilities.array else "1"
-    words = [*cluster.node, "submit", folder, "--mark", mark, "--jobs", in_one, *asking, "--"]
+    words = [*cluster.node, "submit", folder, "--mark", mark, "--jobs", str(spec.jobs)]
+    script = quoted([*words, *asking, "--", *command])
     make = quoted(["mkdir", "-p", folder])
-
-    def submitted(command: Sequence[str]) -> Outcome:
-        return surely(lambda: cluster.run(f"{make} && {quoted([*words, *command])}"))
-
-    command = scheduler.submit_command(f"{path}/{SCRIPT}", spec, after=after)
-    outcome = submitted(command)
-    over = after is not None and scheduler.capabilities.is_dependency_over(outcome.complaint)
-    if outcome.exit_code == REFUSED and over:
-        # The worker before it has ended already: there is nothing to wait for.
-        outcome = submitted(scheduler.submit_command(f"{path}/{SCRIPT}", spec))
-    job = scheduler.read_job_id(outcome.output) if outcome.exit_code == 0 else None
+    outcome = surely(lambda: cluster.run(f"{make} && {script}"))
+    job = cluster.scheduler.read_job_id(outcome.output) if outcome.exit_code == 0 else None
     if job is None:
-        raise _refused(spec.name, cluster, outcome, command[0], taken=taken)
+        raise _refused(spec.name, cluster, outcome, command[0])
     return job
 
 
-def _refused(
-    name: str, cluster: ConnectedCluster, outcome: Any, command: str, *, taken: int
-) -> Any:
+def _with_taken(refusal: SubmissionRefused, taken: int) -> SubmissionRefused:
+    few = f"; {taken} of its workers were submitted before" if taken else ""
+    return SubmissionRefused(f"{refusal.what}{few}", why=refusal.why, hint=refusal.hint)
+
+
+def _refused(name: str, cluster: ConnectedCluster, outcome: Outcome, command: str) -> RabaskaError:
     said = f"{command} said: {outcome.complaint}"
     if outcome.exit_code not in (0, REFUSED):
         return Unreachable(
@@ -134,14 +142,13 @@ def _refused(
             why=outcome.complaint,
             hint=f"`rabaska search status {name}` shows whether it works",
         )
-    few = f"; {taken} of its workers were submitted before" if taken else ""
     hint = "a smaller `at_once` under [search] needs fewer jobs"
     if "array" in said.lower():
         hint = (
             f"{cluster.name} takes smaller arrays only: try a smaller `at_once` or `[chain] jobs`"
         )
     return SubmissionRefused(
-        f"{cluster.name} refused the workers of search {name}{few}", why=said, hint=hint
+        f"{cluster.name} refused the workers of search {name}", why=said, hint=hint
     )
 
 
@@ -156,24 +163,18 @@ def ask(record: SearchRecord, home: Home, *words: str, curves: bool = False) -> 
     cluster = connected(record, home)
     what, *rest = words or ("report",)
     extra = ["--curves"] if curves else []
-    script = quoted([*cluster.node, "search", what, record.path, *rest, *extra])
-    by_id = cluster.scheduler.capabilities.asked_by_id
-    queue = "true" if by_id else quoted(cluster.scheduler.status_command([])) + " || true"
-    outcome = surely(lambda: cluster.run(f"{script} || exit\necho {quoted([_QUEUE])}\n{queue}"))
-    report, _, queued = outcome.output.partition(_QUEUE)
-    if not report.strip():
+    queue = ["--queue", json.dumps(queue_question(cluster.scheduler))]
+    script = quoted([*cluster.node, "search", what, record.path, *rest, *extra, *queue])
+    outcome = surely(lambda: cluster.run(script))
+    if not outcome.output.strip():
         raise _no_answer(record, outcome.complaint)
-    checked = _checked(record, report)
-    if by_id and checked["jobs"]:
-        # Its queue lists everybody's jobs, so it is asked about ours alone.
-        ids = [JobId(text) for text in checked["jobs"]]
-        command = quoted(cluster.scheduler.status_command(ids))
-        queued = surely(lambda: cluster.run(f"{command} || true")).output
-    return _status(record, checked, cluster.scheduler.read_status(queued))
+    report = _checked(record, outcome.output)
+    queued = report.get("queue", _SILENT)
+    return _status(record, report, *read_queue(queued, None, cluster.scheduler))
 
 
-def read_report(record: SearchRecord, text: str, queue: Mapping[str, JobStatus]) -> SearchStatus:
-    return _status(record, _checked(record, text), queue)
+def read_report(record: SearchRecord, text: str, queue: Queue) -> SearchStatus:
+    return _status(record, _checked(record, text), queue, "")
 
 
 def _checked(record: SearchRecord, text: str) -> Any:
@@ -202,28 +203,34 @@ def _no_answer(record: SearchRecord, why: str) -> Exception:
 
 
 def _status(
-    record: SearchRecord, report: Mapping[str, Any], queue: Mapping[str, JobStatus]
+    record: SearchRecord, report: Mapping[str, Any], queue: Queue | None, complaint: str
 ) -> SearchStatus:
     ids = [JobId(text) for text in report["jobs"]]
-    own = [state for key, state in queue.items() if any(job.holds(key) for job in ids)]
-    running = sum(one.state in (JobState.RUNNING, JobState.STOPPING) for one in own)
+    told = (queue or {}).items()
+    own = [one for key, one in told if any(job.holds(key) for job in ids)]
+    running = sum(one.state in _AT_WORK for one in own)
     waiting = sum(one.state in (JobState.QUEUED, JobState.HELD) for one in own)
+    silent = "" if queue is not None else f"the queue did not answer: {complaint}"
+    # One that nobody tells of may be at work, or not.
+    unsure = silent or next((one.reason for one in own if one.state is JobState.UNKNOWN), "")
+    state = _state(report, running, waiting, unsure=bool(unsure))
     settings = report["settings"]
     return SearchStatus(
         name=record.name,
         cluster=record.cluster,
         path=record.path,
-        state=_state(report, running, waiting),
+        state=state,
         metric=settings["metric"],
         goal=settings["goal"],
         method=settings["method"],
         stopping=settings["stopping"],
         total=report["total"],
         at_once=settings["at_once"],
-        trials=_trials(report["trials"], list(settings["given"]), working=bool(running)),
+        trials=_trials(report["trials"], list(settings["given"]), working=bool(running or unsure)),
         workers_running=running,
         workers_waiting=waiting,
         halted=report["halted"],
+        reason=unsure if state is SearchState.UNKNOWN else "",
         now=report["now"],
         space=settings["given"],
         workers=settings["workers"],
@@ -232,15 +239,17 @@ def _status(
     )
 
 
-def _state(report: Mapping[str, Any], running: int, waiting: int) -> SearchState:
+def _state(report: Mapping[str, Any], running: int, waiting: int, *, unsure: bool) -> SearchState:
     if report["halted"]:
         return SearchState.FAILED
     if report["over"]:
         return SearchState.FINISHED
     if report["stopped"]:
-        return SearchState.STOPPING if running else SearchState.STOPPED
+        return SearchState.STOPPING if running or unsure else SearchState.STOPPED
     if running:
         return SearchState.RUNNING
+    if unsure:
+        return SearchState.UNKNOWN
     return SearchState.QUEUED if waiting else SearchState.INTERRUPTED
 
 

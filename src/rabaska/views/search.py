@@ -87,7 +87,8 @@ def status_lines(found: SearchStatus) -> list[str]:
             parts.append(f"{found.count(state)} {word}")
     if found.count(INTERRUPTED):
         parts.append(f"{found.count(INTERRUPTED)} interrupted")
-    lines = [f"search {found.name} on {found.cluster}  {found.state.value}", ", ".join(parts)]
+    state = f"{found.state.value} ({found.reason})" if found.reason else found.state.value
+    lines = [f"search {found.name} on {found.cluster}  {state}", ", ".join(parts)]
     workers = [
         f"{count} {word}"
         for count, word in ((found.workers_running, "running"), (found.workers_waiting, "waiting"))
@@ -255,6 +256,7 @@ def search_json(found: SearchStatus) -> dict[str, Any]:
             for one in repeated(found)
         ],
         "halted": found.halted,
+        "reason": found.reason,
         "remaining": found.remaining,
         "trials": [trial_json(trial) for trial in found.ranked],
     }

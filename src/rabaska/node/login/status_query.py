@@ -86,15 +86,16 @@ QUEUE_PATIENCE = 30.0  # seconds; squeue gives up by itself when it hears nothin
 HISTORY_PATIENCE = 15.0
 JUST_MADE = 5.0  # seconds between a run folder and the first sign of its submission
 NO_ANSWER = timed_command.NO_ANSWER
+JOBS = "{jobs}"  # stands for the jobs, where a queue is asked by their ids
 
 
 def main(argv: List[str]) -> int:
     asked = json.loads(argv[0])
-    wants_jobs = "{jobs}" in asked["queue"]
+    wants_jobs = JOBS in asked["queue"]
     queue = None if wants_jobs else _begin(asked["queue"])
     runs, open_runs = _answer_each(asked["tail"])
     if wants_jobs:
-        queue = _begin(_about_jobs(asked["queue"], runs))
+        queue = _begin(_about_jobs(asked["queue"], _asked(runs)))
     said = _answer(queue, QUEUE_PATIENCE)
     # The queue took its time, and knows of ends that were not yet recorded when we looked.
     for run in open_runs:
@@ -113,6 +114,14 @@ def main(argv: List[str]) -> int:
 
         own_program.write_compiled_copy()
     return 0
+
+
+def ask_queue(words: List[str], jobs: List[str]) -> Json:
+    """What the queue says; of these jobs, where it is asked by their ids."""
+    wants_jobs = JOBS in words
+    said = _answer(_begin(_about_jobs(words, jobs) if wants_jobs else words), QUEUE_PATIENCE)
+    said["asked"] = jobs if wants_jobs else []
+    return said
 
 
 def _answer_each(tail: int) -> Tuple[List[Json], List[Json]]:
@@ -234,18 +243,18 @@ def _filled(words: List[str], jobs: List[str]) -> List[str]:
     """`{jobs}` as a word of its own becomes a word for each job, and inside of one a list."""
     filled = []  # type: List[str]
     for word in words:
-        filled += jobs if word == "{jobs}" else [word.replace("{jobs}", ",".join(jobs))]
+        filled += jobs if word == JOBS else [word.replace(JOBS, ",".join(jobs))]
     return filled
 
 
-def _about_jobs(words: List[str], runs: List[Json]) -> List[str]:
-    """The queue's command where it wants jobs: those of every run that is not finished."""
-    ids = _asked(runs)
+def _about_jobs(words: List[str], jobs: List[str]) -> List[str]:
+    """The queue's command where it wants jobs."""
     # A queue asked about nothing would tell of everybody's jobs.
-    return _filled(words, ids) if ids else ["true"]
+    return _filled(words, jobs) if jobs else ["true"]
 
 
 def _asked(runs: List[Json]) -> List[str]:
+    """The jobs of every run that is not finished."""
     unfinished = [run for run in runs if not os.path.exists(RunFolder(run["path"]).done)]
     return [one for run in unfinished for one in _ids_of(run)]
 

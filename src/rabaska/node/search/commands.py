@@ -11,6 +11,7 @@ import uuid
 from typing import Any, BinaryIO, Dict, List
 
 from .. import files, partial_folder
+from ..login import status_query
 from ..login.create_run import TAKEN, _unpack
 from ..record import jobs, submissions
 from ..record.run_folder import RunFolder
@@ -32,6 +33,7 @@ def main(argv: List[str]) -> int:
     parser.add_argument("--trials", type=int, default=0)
     parser.add_argument("--mark", type=_mark)
     parser.add_argument("--curves", action="store_true")
+    parser.add_argument("--queue", help="the scheduler's command that tells of jobs, as JSON")
     options = parser.parse_args(argv)
     study = Study(os.path.abspath(options.study))
     if options.what == "work":
@@ -53,7 +55,10 @@ def main(argv: List[str]) -> int:
         studies.add_trials(study, options.trials, time.time(), options.mark or uuid.uuid4().hex)
     if options.what in ("more", "go-on"):
         files.remove_if_there(study.stop)
-    sys.stdout.write(json.dumps(report(study, curves=options.curves)) + "\n")
+    told = report(study, curves=options.curves)
+    if options.queue:
+        told["queue"] = status_query.ask_queue(json.loads(options.queue), told["jobs"])
+    sys.stdout.write(json.dumps(told) + "\n")
     return 0
 
 
@@ -174,7 +179,8 @@ def job_ids(study: Study) -> List[str]:
     for folder in study.submissions():
         for one in submissions.submissions(RunFolder(folder)):
             said = str(one.get("said") or "") if one.get("exit_code") == 0 else ""
-            matched = re.search(r"(\d[\w.\[\]-]*)", said)
-            if matched:
-                found.append(matched.group(1))
+            # The line that holds the id: sites print numbers of their own before it.
+            for line in list(submissions.JOB_ID.finditer(said))[-1:]:
+                matched = re.search(r"\d[\w.\[\]-]*", line.group())
+                found += [matched.group()] if matched else []
     return found
