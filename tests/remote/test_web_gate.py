@@ -3,11 +3,13 @@
 import http.client
 import http.server
 import os
+import resource
 import socket
 import socketserver
 import subprocess
 import sys
 import threading
+import time
 
 import pytest
 
@@ -105,6 +107,7 @@ def test_a_body_reaches_the_server(gate):
         {"Cookie": "{cookie}", "Host": "127.0.0.1:1"},
         {"Cookie": "{cookie}", "Origin": "http://evil.example"},
         {"Cookie": "{cookie}", "Origin": "null"},
+        {"Cookie": "{cookie}", "Sec-Fetch-Site": "same-site"},
     ],
 )
 def test_nobody_else_gets_in(gate, headers):
@@ -168,17 +171,56 @@ def test_it_listens_on_loopback_and_a_port_in_use_is_told():
     other.close()
 
 
+# Sends what it is given to a port as another user, and prints what comes back.
+OTHER = """
+import os, socket, sys
+'a'.encode('idna')  # while it can be read
+os.setgid(65534); os.setuid(65534)
+lines = [socket.create_connection(("127.0.0.1", int(sys.argv[1]))) for _ in range(int(sys.argv[3]))]
+try:
+    lines[-1].sendall(sys.argv[2].encode())
+    print(lines[-1].recv(9999))
+except OSError as problem:
+    print(type(problem).__name__)
+"""
+
+
 @pytest.mark.skipif(os.getuid() != 0, reason="needs root, to be another user")
-def test_another_user_of_this_computer_is_refused(gate):
-    script = (
-        "import os, urllib.request, urllib.error\n'a'.encode('idna')\n"
-        "os.setgid(65534); os.setuid(65534)\n"
-        f"try: print(urllib.request.urlopen('http://127.0.0.1:{gate.port}/').status)\n"
-        "except urllib.error.HTTPError as problem: print(problem.code)"
-    )
+@pytest.mark.parametrize("connections", [1, 60])
+def test_another_user_of_this_computer_gets_no_answer_not_even_with_the_cookie(gate, connections):
+    host = f"Host: 127.0.0.1:{gate.port}"
+    request = f"GET / HTTP/1.1\r\n{host}\r\nCookie: {cookie(gate)}\r\n\r\n"
+    words = [sys.executable, "-c", OTHER, str(gate.port), request, str(connections)]
 
-    done = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, check=False
-    )
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
 
-    assert done.stdout.strip() == "403", done.stderr
+    assert done.stdout.strip() in ("b''", "ConnectionResetError", "BrokenPipeError"), done.stderr
+    assert ask(gate, Cookie=cookie(gate))[0].status == 200
+
+
+def test_a_computer_that_has_no_more_connections_for_a_while_closes_it_not_for_good(gate):
+    idle = (
+        "import socket, sys, time\n"
+        "lines = [socket.create_connection(('127.0.0.1', int(sys.argv[1]))) for _ in range(60)]\n"
+        "time.sleep(0.3)"
+    )
+    limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+    used = set(map(int, os.listdir("/proc/self/fd")))
+    few = next(most for most in range(4096) if most - sum(one < most for one in used) == 10)
+    process = subprocess.Popen([sys.executable, "-c", idle, str(gate.port)])
+    try:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (few, limits[1]))
+        process.wait(30)
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, limits)
+
+    assert _answers_soon(gate)
+
+
+def _answers_soon(gate):
+    for _ in range(3):
+        try:
+            return ask(gate, Cookie=cookie(gate))[0].status == 200
+        except (OSError, http.client.HTTPException):
+            time.sleep(0.2)
+    return False

@@ -11,6 +11,7 @@ import time
 import urllib.request
 from contextlib import contextmanager
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -20,7 +21,7 @@ START = (
 )
 
 
-def started(home, *words):
+def started(home, *words, **variables):
     environment = {
         name: value
         for name, value in os.environ.items()
@@ -29,14 +30,14 @@ def started(home, *words):
     return subprocess.Popen(
         [sys.executable, "-c", START, "ui", *words],
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-        env={**environment, "RABASKA_HOME": str(home), "HOME": str(home)},
+        env={**environment, "RABASKA_HOME": str(home), "HOME": str(home), **variables},
     )  # fmt: skip
 
 
 @contextmanager
-def running(home, *words):
+def running(home, *words, **variables):
     """The process and the address that it printed."""
-    process = started(home, *words)
+    process = started(home, *words, **variables)
     try:
         yield process, process.stdout.readline().strip()
     finally:
@@ -54,7 +55,9 @@ def taken_port():
 
 def opened(address):
     jar = urllib.request.build_opener(urllib.request.HTTPCookieProcessor())
-    with jar.open(address, timeout=20) as answer:
+    with jar.open(address, timeout=20) as welcome:
+        welcome.read()
+    with jar.open(address.partition("?")[0], timeout=20) as answer:
         return answer.read().decode()
 
 
@@ -96,6 +99,37 @@ def test_two_at_once_each_have_their_port(tmp_path):
         assert "No runs yet" in opened(second)
 
 
+def test_no_command_line_holds_the_token(tmp_path):
+    """Everybody on a computer sees the words of every process."""
+    browser, seen = tmp_path / "browser", tmp_path / "seen"
+    browser.write_text(f'#!/bin/sh\nprintf %s "$1" > {seen}.partial\nmv {seen}.partial {seen}\n')
+    browser.chmod(0o755)
+    with running(tmp_path, BROWSER=f"{browser} %s") as (_, address):
+        opened_page = urlsplit(seen.read_text())
+        content = Path(opened_page.path).read_text()
+        mode = stat.S_IMODE(Path(opened_page.path).parent.stat().st_mode)
+
+    assert opened_page.scheme == "file"
+    assert (address in content, mode) == (True, 0o700)
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="needs root, to be another user")
+def test_another_user_gets_no_answer_not_even_with_the_token(tmp_path):
+    script = (
+        "import os, sys, urllib.request\n'a'.encode('idna')\nos.setgid(65534); os.setuid(65534)\n"
+        "try: print(urllib.request.urlopen(sys.argv[1], timeout=20).status)\n"
+        "except urllib.error.HTTPError as problem: print(problem.code)\n"
+        "except OSError: print('no answer')"
+    )
+    with running(tmp_path, "--no-browser") as (_, address):
+        done = subprocess.run(
+            [sys.executable, "-c", script, address], capture_output=True, text=True, check=False
+        )
+        assert "No runs yet" in opened(address)
+
+    assert done.stdout.strip() == "no answer", done.stderr
+
+
 def test_it_listens_on_loopback_only(tmp_path):
     with running(tmp_path, "--no-browser") as (process, address):
         port = int(re.search(r":(\d+)/", address)[1])
@@ -123,7 +157,7 @@ def test_a_socket_is_private_and_goes_away(tmp_path):
         process.wait(20)
 
     assert mode == 0o600
-    assert answer.startswith(b"HTTP/1.1 303")
+    assert b"set-cookie: rabaska-0=" in answer
     assert not file.exists()
 
 

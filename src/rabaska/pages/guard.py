@@ -8,7 +8,6 @@ do), come from one of our own pages (Origin), and carry the cookie that the firs
 import hmac
 import secrets
 from collections.abc import Mapping
-from http.cookies import CookieError, SimpleCookie
 from typing import Any
 from urllib.parse import parse_qs
 
@@ -28,6 +27,10 @@ _REFUSED = """\
 <!doctype html><html lang="en"><meta charset="utf-8"><title>rabaska</title>
 <h1>This page needs its token</h1>
 <p>Open the address that <code>rabaska ui</code> printed; it is valid until that command ends.</p>
+"""
+_WELCOME = """\
+<!doctype html><html lang="en"><meta charset="utf-8"><title>rabaska</title>
+<meta http-equiv="refresh" content="0; url=/"><a href="/">open</a>
 """
 
 
@@ -49,22 +52,25 @@ class Guard:
         headers = {
             name.decode("latin-1"): text.decode("latin-1") for name, text in scope["headers"]
         }
-        refused = self._why_refused(scope["method"], headers)
+        gives_token = self._gives_token(scope)
+        refused = self._why_refused(scope["method"], headers, gives_token=gives_token)
         if refused:
             await _answer(send, 403, f"refused: {refused}\n")
-        elif self._gives_token(scope):
+        elif gives_token:
             await self._let_in(send)
         elif not self._is_known(headers):
             await _answer(send, 403, _REFUSED, kind="text/html")
         else:
             await self._inner(scope, receive, _with_headers(send))
 
-    def _why_refused(self, method: str, headers: Mapping[str, str]) -> str:
+    def _why_refused(self, method: str, headers: Mapping[str, str], *, gives_token: bool) -> str:
         host = headers.get("host", "")
         if not self._is_ours(host):
             return "this is not the address that rabaska listens at"
         if "origin" in headers and headers["origin"] != f"http://{host}":
             return "the request comes from another site"
+        if gives_token and method == "GET":
+            return ""  # from the file that a browser is opened with
         if headers.get("sec-fetch-site", "none") not in ("none", "same-origin"):
             return "the request comes from another site"
         if method not in ("GET", "HEAD") and "origin" not in headers:
@@ -84,18 +90,18 @@ class Guard:
         return hmac.compare_digest(given.encode(), self.token.encode())
 
     async def _let_in(self, send: Any) -> None:
-        """The token leaves the address at once: it shall not be in a history or a screenshot."""
+        """The token leaves the address at once: it shall not be in a history or a screenshot.
+
+        By a page that goes on by itself: a redirect would still count as the other site's.
+        """
         cookie = f"{self._cookie}={self._session}; Path=/; HttpOnly; SameSite=Strict"
-        await _answer(send, 303, "", extra={"location": "/", "set-cookie": cookie})
+        await _answer(send, 200, _WELCOME, kind="text/html", extra={"set-cookie": cookie})
 
     def _is_known(self, headers: Mapping[str, str]) -> bool:
-        try:
-            given = SimpleCookie(headers.get("cookie", "")).get(self._cookie)
-        except CookieError:
-            return False
-        return given is not None and hmac.compare_digest(
-            given.value.encode(), self._session.encode()
-        )
+        # Not by http.cookies: one strange cookie of another port, and it reads none at all.
+        pairs = (one.strip().partition("=") for one in headers.get("cookie", "").split(";"))
+        given = [value for name, _, value in pairs if name == self._cookie]
+        return any(hmac.compare_digest(one.encode(), self._session.encode()) for one in given)
 
 
 def _with_headers(send: Any) -> Any:

@@ -1,13 +1,15 @@
 """Serve the pages on this computer until somebody presses Ctrl-C."""
 
 from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from rabaska.pages.guard import Guard
 from rabaska.records.home import Home
-from rabaska.remote.loopback import loopback_socket, open_browser, port_of, private_socket
+from rabaska.remote.loopback import is_from_us, loopback_socket, port_of, private_socket
+from rabaska.remote.web_programs import open_browser, private_folder
 from rabaska.steps.shown_runs import ShownRuns
 
 USUAL_PORT = 8642
@@ -42,6 +44,7 @@ def serve(
     guard = Guard(application(shown), port=number)
     config = uvicorn.Config(
         guard,
+        http=_for_us_only(),
         log_config=None,
         access_log=False,
         lifespan="off",
@@ -59,12 +62,31 @@ def serve(
     shown.start()
     root = f"http://127.0.0.1:{number}" if number else ""
     address = f"{root}/?token={guard.token}"
-    opened = bool(number) and browser and open_browser(address)
-    ready(Served(address, socket, opened))
     try:
-        Server(config).run(sockets=[sock])
+        with ExitStack() as stack:
+            shows = bool(number) and browser
+            opened = shows and open_browser(address, stack.enter_context(private_folder()))
+            ready(Served(address, socket, opened))
+            Server(config).run(sockets=[sock])
     finally:
         shown.stop()
         sock.close()
         if socket:
             socket.unlink(missing_ok=True)
+
+
+def _for_us_only() -> Any:
+    """What answers a connection: one of another user is cut off before it says anything."""
+    from uvicorn.protocols.http.auto import AutoHTTPProtocol
+
+    class OurProtocol(AutoHTTPProtocol):  # type: ignore[misc, valid-type]
+        def connection_made(self, transport: Any) -> None:
+            super().connection_made(transport)
+            try:
+                ours = is_from_us(transport.get_extra_info("socket"))
+            except OSError:
+                ours = False  # it left at once
+            if not ours:
+                transport.abort()
+
+    return OurProtocol

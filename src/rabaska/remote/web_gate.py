@@ -3,25 +3,31 @@
 Everybody on this computer can open a port of loopback, and every page in a browser can send
 requests to it. So the address that is printed once holds a token, which becomes a cookie that
 other sites cannot use. Each connection brings one request: what was let in for one page is not
-there for another.
+there for another. Where the system tells who connects, others do not even get an answer.
 """
 
+import errno
 import hmac
 import re
 import secrets
 import socket
 import threading
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
 from rabaska.errors import RabaskaError
+from rabaska.remote.loopback import is_from_us
 
 Connect = Callable[[], socket.socket]
 
 _LONGEST = 1 << 16  # bytes of the head of a request
 _PATIENCE = 30  # seconds for it
+_MOST_WAITING = 256  # connections that have not sent it yet
+_PAUSE = 0.1  # seconds, where this computer has no more connections to give for a while
+_FOR_A_WHILE = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM, errno.ECONNABORTED)
 _CHUNK = 1 << 16
 _LOOPBACK = "127.0.0.1"
 _FIRST = re.compile(rb"[A-Z]+ /[!-~]* HTTP/1\.[01]")
@@ -56,6 +62,7 @@ class Gate:
     listening: socket.socket
     token: str = field(default_factory=lambda: secrets.token_urlsafe(32))
     added: tuple[tuple[str, str], ...] = ()  # headers that the server behind asks for
+    waiting: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(_MOST_WAITING))
 
     @property
     def port(self) -> int:
@@ -75,15 +82,38 @@ class Gate:
         self.listening.close()
 
     def _serve(self) -> None:
-        with suppress(OSError):  # closed
-            while True:
+        while self.listening.fileno() >= 0:
+            try:
                 client, _ = self.listening.accept()
-                threading.Thread(target=self._answer, args=(client,), daemon=True).start()
+            except OSError as problem:
+                if problem.errno not in _FOR_A_WHILE:
+                    return  # closed
+                time.sleep(_PAUSE)
+                continue
+            if not self._taken(client):
+                client.close()
+
+    def _taken(self, client: socket.socket) -> bool:
+        """Whether a thread answers it; only so many may keep us waiting for their request."""
+        try:
+            if not is_from_us(client) or not self.waiting.acquire(blocking=False):
+                return False
+        except OSError:
+            return False  # it left at once
+        try:
+            threading.Thread(target=self._answer, args=(client,), daemon=True).start()
+        except RuntimeError:  # no more threads
+            self.waiting.release()
+            return False
+        return True
 
     def _answer(self, client: socket.socket) -> None:
         with client, suppress(OSError):
             client.settimeout(_PATIENCE)
-            request = read_request(client)
+            try:
+                request = read_request(client)
+            finally:
+                self.waiting.release()
             if request is None:
                 return client.sendall(page("400 Bad Request", "This is no request of a browser."))
             refused = self._refused(request)
@@ -113,6 +143,9 @@ class Gate:
             kept = urlencode([pair for pair in parse_qsl(parts.query) if pair[0] != "token"])
             path = "/" + parts.path.lstrip("/")
             return self._welcome(f"{path}?{kept}" if kept else path)
+        # Pages of other ports of this computer send our cookie along, too.
+        if request.one("sec-fetch-site") in ("cross-site", "same-site"):
+            return page("403 Forbidden", "Another site sent this request.")
         if any(_same(cookie, self.token) for cookie in self._cookies(request)):
             return None
         said = "Open the address that rabaska printed; it holds the token that is missing here."
