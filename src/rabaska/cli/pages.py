@@ -1,5 +1,6 @@
 """Commands that open a page or an editor beside a run: tensorboard, jupyter, code."""
 
+import shlex
 import signal
 import sys
 import time
@@ -166,7 +167,8 @@ def code(
         terminal.data(host.name)
         reporter.step(f"`ssh {option}{host.name}` opens a shell in {host.folder}")
         if config:
-            reporter.step(f"`code --remote ssh-remote+{host.name} {host.folder}` opens VS Code")
+            command = shlex.join(["code", "--remote", f"ssh-remote+{host.name}", host.folder])
+            reporter.step(f"`{command}` opens VS Code")
     return 0
 
 

@@ -1,18 +1,21 @@
 """Hosts for editors: keys of a run, an entry that ssh reads, and the line that includes it."""
 
 import os
+import re
 import shlex
 import shutil
 import sys
 from dataclasses import dataclass
 from pathlib import Path
 
+from rabaska.domain import untrusted
 from rabaska.errors import CommandFailed
 from rabaska.node import files
 from rabaska.remote import programs
 
 CONFIG = "config"
 _PREFIX = "rabaska-"
+_USER = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.@+$\\-]{0,255}")
 
 
 @dataclass(frozen=True)
@@ -47,6 +50,9 @@ def make_keys(folder: Path, name: str) -> tuple[bytes, str]:
 
 def write_entry(folder: Path, name: str, user: str, stream: list[str]) -> Path:
     """The entry of a run, next to its keys, and the file that holds those of all runs."""
+    if not _USER.fullmatch(user):
+        # One line that ssh does not understand, and it reaches no host at all any more.
+        raise untrusted.unusable("", untrusted.Unexpected(f"{user!r} is the name of no user"))
     entry = [
         f"Host {name}",
         f"  HostName {name}",
@@ -73,7 +79,12 @@ def write_config(place: Path) -> Path:
     entries = [path.read_text() for path in sorted(place.glob("*/entry"))]
     config = place / CONFIG
     text = "# Written by `rabaska code`; runs as hosts.\n" + "\n".join(entries)
-    files.write_whole(str(config), text.encode())
+    # As `write_whole`, but for the mode: ssh stops at a file that others may write to.
+    partial = place / f"{CONFIG}.{os.getpid()}.partial"
+    partial.unlink(missing_ok=True)
+    partial.touch(0o600)
+    partial.write_text(text)
+    partial.replace(config)
     return config
 
 
@@ -125,7 +136,7 @@ def tried(host: SshHost) -> str:
             why=said[0] if said else f"ssh ended with exit code {done.returncode}",
             hint="`rabaska exec RUN -- COMMAND` and `rabaska shell` need no ssh server there",
         )
-    return done.stdout.decode(errors="replace").strip().splitlines()[-1]
+    return (done.stdout.decode(errors="replace").strip().splitlines() or [""])[-1]
 
 
 def _own_config() -> Path:

@@ -1,15 +1,19 @@
 """Many connections through one stream: each gets its own bytes, and none holds up another."""
 
+import json
 import os
+import shutil
 import socket
 import struct
+import subprocess
+import sys
 import threading
 import time
 from contextlib import suppress
 
 import pytest
 
-from rabaska.node.job.relay import DATA, HEADER, OPEN, WINDOW, Mux
+from rabaska.node.job.relay import DATA, HEADER, NO_SERVER, OPEN, WINDOW, Mux
 
 KEPT = []
 
@@ -181,3 +185,35 @@ def test_every_frame_ends_with_a_newline():
 
     assert os.read(reading, 100) == struct.pack(">IBI", 7, DATA, 3) + b"abc\n"
     os.close(reading)
+
+
+LISTENS = """
+import os, socket, sys
+os.setgid(65534); os.setuid(65534); os.umask(0)
+os.mkdir(os.path.dirname(sys.argv[1]))
+server = socket.socket(socket.AF_UNIX)
+server.bind(sys.argv[1])
+server.listen()
+print("listening", flush=True)
+sys.stdin.read()
+"""
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="needs root, to be another user")
+def test_who_took_the_place_of_a_killed_server_is_not_connected_to(tmp_path):
+    run, place = tmp_path / "runs" / "cats-1", f"/tmp/rabaska-{os.urandom(8).hex()}"
+    for folder in ("servers", "carried/001", "jobs/001"):
+        (run / folder).mkdir(parents=True)
+    told = {"socket": f"{place}/s", "token": "secret", "deadline": 0}
+    (run / "servers" / "jupyter.json").write_text(json.dumps(told))  # left by the killed job
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+    with subprocess.Popen([sys.executable, "-c", LISTENS, f"{place}/s"], **pipes) as other:
+        assert other.stdout.readline() == b"listening\n"
+
+        words = [sys.executable, "-m", "rabaska.node", "relay", str(run), "jupyter"]
+        few = {**os.environ, "RABASKA_RELAY_SECONDS": "0.1"}
+        done = subprocess.run(words, input=b"", capture_output=True, env=few, check=False)
+
+        other.stdin.close()
+    shutil.rmtree(place)
+    assert (done.returncode, done.stdout) == (NO_SERVER, b"")

@@ -19,7 +19,7 @@ import threading
 import time
 from typing import Any, BinaryIO, Callable, Dict, List, Optional
 
-from .. import files
+from .. import files, private_files
 from ..record.run_folder import RunFolder
 from . import ssh_session
 
@@ -248,6 +248,13 @@ def _server(run: RunFolder, kind: str) -> "Optional[Dict[str, Any]]":
 
 
 def _connected(path: str) -> socket.socket:
+    """To the server of that socket; never to one that somebody else made under its name.
+
+    A job that was killed leaves the name behind, and in /tmp everybody saw it.
+    """
+    why = private_files.not_ours(os.path.dirname(path))
+    if why:
+        raise private_files.NotPrivate(why)
     line = socket.socket(socket.AF_UNIX)
     try:
         line.connect(path)
