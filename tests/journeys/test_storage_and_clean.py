@@ -167,3 +167,19 @@ def test_runs_that_cannot_be_reached_are_not_taken_for_none(project):
 
     assert "the runs could not be inspected" in said
     assert packs(project)
+
+
+@pytest.mark.parametrize("plan", [True, False], ids=["a plan", "a plan that cannot be read"])
+def test_a_search_that_waits_keeps_all_that_it_needs_before_its_first_trial(project, plan):
+    types(project, "pack")
+    age(project)
+    store = project.parent / "home" / "store"
+    search = store / "searches" / "numbers-7f3a"
+    search.mkdir(parents=True)
+    if plan:
+        (search / "study.json").write_text(json.dumps({"plan": packs(project)[0].name}))
+    assert not (store / "runs").exists()
+
+    types(project, "clean", "--yes")
+
+    assert packs(project)

@@ -15,19 +15,23 @@ _MARK = "== run "
 # The plan and every script of each run that has not finished, below a line with its name. A search
 # may always get more trials.
 _UNFINISHED = """
-[ -e {store}/runs ] || [ -L {store}/runs ] || exit 0
-cd {store}/runs || exit 1
-[ -r . ] || {{ echo "$PWD cannot be read" >&2; exit 1; }}
-for run in *; do
-  [ -d "$run" ] || continue
-  [ -e "$run/DONE" ] && continue
-  printf '\\n{mark}%s\\n' "$run"
-  if cat "$run/run.json" 2>/dev/null; then cat "$run"/job*.sh 2>/dev/null; fi
+[ -e {store} ] || [ -L {store} ] || exit 0
+cd {store} || exit 1
+for kind in runs searches; do
+  [ -e $kind ] || [ -L $kind ] || continue
+  [ -r $kind ] && [ -x $kind ] || {{ echo "$PWD/$kind cannot be read" >&2; exit 1; }}
 done
-for study in ../searches/*/study.json; do
-  [ -e "$study" ] || continue
-  printf '\\n{mark}%s\\n' "$study"
-  cat "$study" "${{study%/*}}"/*.sh 2>/dev/null
+for path in runs/*; do
+  [ -d "$path" ] || continue
+  [ -e "$path/DONE" ] && continue
+  printf '\\n{mark}%s\\n' "${{path#*/}}"
+  if cat "$path/run.json" 2>/dev/null; then cat "$path"/job*.sh 2>/dev/null; fi
+done
+for path in searches/*; do
+  case $path in *.partial) continue;; esac
+  [ -d "$path" ] || continue
+  printf '\\n{mark}%s\\n' "$path"
+  if cat "$path/study.json" 2>/dev/null; then cat "$path"/*.sh 2>/dev/null; fi
 done
 exit 0
 """
