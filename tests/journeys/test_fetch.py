@@ -50,6 +50,19 @@ def test_what_does_not_come_is_said(tmp_path):
     assert mine.read_text() == "mine, and newer"
 
 
+def test_what_opens_a_server_in_the_job_is_no_result(tmp_path):
+    run = tmp_path / "one-7f3a"
+    for name in ("carried/001/output/a", "logs/job-001.log", "servers/ssh/host_key", "servers/j"):
+        (run / name).parent.mkdir(parents=True, exist_ok=True)
+        (run / name).write_text("x")
+
+    fetch(record_of(run), Home(tmp_path / "home"), to=tmp_path / "results")
+
+    came = {path.name for path in (tmp_path / "results").rglob("*") if path.is_file()}
+    assert {"a", "job-001.log"} <= came
+    assert not came & {"host_key", "j"}
+
+
 @pytest.mark.parametrize("place", ["", ".git", "clone/.GIT"])
 def test_no_repository_comes_whose_settings_name_programs_that_git_would_run(tmp_path, place):
     run, ran = tmp_path / "one-7f3a", tmp_path / "ran"

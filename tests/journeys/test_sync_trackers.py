@@ -59,6 +59,12 @@ def test_what_was_said_once_holds_and_what_did_not_grow_is_left(place):
     assert "wandb = true" in (place / "home/settings.toml").read_text()
 
 
+def test_a_link_that_leads_nowhere_is_no_log(place):
+    (place / "results" / LOG / "run-b.wandb").symlink_to("gone")
+
+    assert sync(place).logs == 1
+
+
 def test_who_declined_is_asked_no_more(place):
     sync(place, sync=False)
 

@@ -76,7 +76,8 @@ def _free(folder: Path, record: RunRecord) -> Path:
 
 
 _SHOWN = 5  # names in one sentence
-_NOT_BROUGHT = ("carried/*", "kept/*", "output", "*.partial", "secrets.json")
+# What opens a server in the job, and what only its user may see, is no result.
+_NOT_BROUGHT = ("carried/*", "kept/*", "output", "*.partial", "secrets.json", "servers/*")
 _SAVE_LOG = "saved.jsonl"  # ours, though it is next to what the program wrote
 _TRIES = 5  # a chain seldom hands over twice during one fetch
 

@@ -1,6 +1,7 @@
 """Upload from this computer what a tracker left in a run that could not reach its server."""
 
 import os
+import stat
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -57,11 +58,10 @@ def _logs(folder: Path) -> dict[str, int]:
     found = {}
     for parent, _, names in os.walk(folder / "output"):
         if os.path.basename(parent).startswith(_OFFLINE):  # noqa: PTH119
-            sizes = [
-                os.stat(f"{parent}/{name}").st_size  # noqa: PTH116
-                for name in names
-                if name.endswith(".wandb")
-            ]
+            paths = [f"{parent}/{name}" for name in names if name.endswith(".wandb")]
+            # A link may lead nowhere, or to something else than a log of this run.
+            states = [os.lstat(path) for path in paths]
+            sizes = [state.st_size for state in states if stat.S_ISREG(state.st_mode)]
             if sizes:
                 found[os.path.relpath(parent, folder)] = sum(sizes)
     return found

@@ -54,9 +54,13 @@ def main(argv: List[str]) -> int:
 
 
 def _leaves(environment: Dict[str, str]) -> float:
-    """When we leave by ourselves: a job that is told to end would count as one with work left."""
+    """When we leave by ourselves: a job that is told to end would count as one with work left.
+
+    By the monotonic clock: that of the day may be set, and kernels would be lost.
+    """
     deadline = float(environment.get("RABASKA_DEADLINE") or 0)
-    return deadline - _BEFORE if deadline else float("inf")
+    left = deadline - _BEFORE - time.time() if deadline else float("inf")
+    return time.monotonic() + left
 
 
 def _wait(leaves: float) -> int:
@@ -65,7 +69,7 @@ def _wait(leaves: float) -> int:
     for number in _ENDS:
         signal.signal(number, lambda number, _frame: ends.append(number))
     say("ready")
-    while not ends and time.time() < leaves:
+    while not ends and time.monotonic() < leaves:
         time.sleep(0.5)
     return 0
 
@@ -118,6 +122,7 @@ def _serve(
     told: Dict[str, object],
 ) -> int:
     """Start it, write down how it is reached, and wait for its end."""
+    leaves = _leaves(environment)
     process = subprocess.Popen(words, env=environment, stdin=subprocess.PIPE)
     ends = []  # type: List[int]
 
@@ -132,9 +137,8 @@ def _serve(
             told["deadline"] = float(environment.get("RABASKA_DEADLINE") or 0)
             _write_down(run, kind, told)
             say("{} is ready".format(kind))
-        leaves = _leaves(environment)
         while process.poll() is None:
-            if not ends and time.time() >= leaves:
+            if not ends and time.monotonic() >= leaves:
                 say("the time limit of the job is near")
                 end(signal.SIGTERM, None)
             if ends:
