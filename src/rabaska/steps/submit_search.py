@@ -1,5 +1,6 @@
 """A search on its cluster: its folder made, its workers submitted, its status asked for."""
 
+import json
 import re
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
