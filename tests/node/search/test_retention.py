@@ -3,9 +3,10 @@
 import os
 
 import pytest
+from tests.node.search.test_trial_results import PLAN
 
 from rabaska.node import files
-from rabaska.node.record import jobs
+from rabaska.node.record import jobs, plan
 from rabaska.node.search import thinning
 from rabaska.node.search import trials as records
 from rabaska.node.search.study import BLOCK, FINISHED, Study
@@ -24,6 +25,8 @@ LEFT = {
     "kept/001/saved.jsonl": 300, "kept/001/output/events.out.tfevents": 5000,
 }  # fmt: skip
 
+RUN_JSON = plan.dumps(PLAN).encode()
+
 
 def _leave(study, number):
     """A trial that ended, with what it left; sizes are told by sparse files."""
@@ -32,6 +35,8 @@ def _leave(study, number):
         target = os.path.join(run.path, path)
         os.makedirs(os.path.dirname(target), exist_ok=True)
         with open(target, "wb") as stream:
+            # All zeros would be a damaged checkpoint, and a plan that cannot be read keeps all.
+            stream.write(RUN_JSON.ljust(size) if path == "run.json" else b"x")
             stream.truncate(size)
     os.makedirs(os.path.join(run.path, "carried"))
     os.symlink("../kept/001", run.carried(2))
