@@ -18,6 +18,12 @@ OTHERS = (
     "qselect", "qhold", "qrls", "qsh", "qmod",
 )  # fmt: skip
 
+# What stands for sendmail: it keeps what it is given, and to whom.
+MAIL = """\
+#!/bin/sh
+{ echo "sent: $*"; cat; echo; } >>/var/mail/lab
+"""
+
 SSH = """\
 Host *
     StrictHostKeyChecking no
@@ -83,6 +89,11 @@ class BatchLab(BaseLab):
     def jobs(self) -> list[str]:
         """The ids of the user's jobs that are not over."""
         return self.run_as_user(["qselect", "-s", "EHQRTWS"], check=False).stdout.split()
+
+    def mails(self) -> str:
+        """All that the server sent, with the words that sendmail was started with."""
+        sent = self.path("/var/mail/lab")
+        return sent.read_text() if sent.exists() else ""
 
     # Faults
 

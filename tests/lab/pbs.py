@@ -8,9 +8,10 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from .batch import BatchLab, NotInstalled
+from .batch import MAIL, BatchLab, NotInstalled
 
 HOME = "/var/spool/pbs"
+MAILER = "/usr/local/lib/lab/sendmail"
 CONF = """\
 PBS_EXEC={prefix}
 PBS_HOME=/var/spool/pbs
@@ -23,13 +24,13 @@ PBS_CORE_LIMIT=unlimited
 PBS_SCP=/usr/bin/scp
 """
 # On a node: its own spool. Files are shared, so results are copied where they are;
-# limits are looked at every second.
+# limits, that of memory too, are looked at every second.
 NODE = """\
 mount -t tmpfs -o mode=755 lab-spool /var/spool/pbs
 mount --bind /etc/pbs.conf.node /etc/pbs.conf
 "$1/libexec/pbs_habitat"
 printf '%s\\n' '$clienthost control' '$usecp *:/ /' '$min_check_poll 1' '$max_check_poll 1' \
-    >/var/spool/pbs/mom_priv/config
+    '$enforce mem' >/var/spool/pbs/mom_priv/config
 /usr/sbin/sshd -f /etc/ssh/lab_sshd_config
 exec "$1/sbin/pbs_mom" -N
 """
@@ -40,6 +41,8 @@ SETTINGS = (
     "set server node_fail_requeue = 10",
     "set server job_history_enable = True",
     "set queue workq resources_max.walltime = 01:00:00",
+    f"set server mailer = {MAILER}",
+    "set server mail_from = pbs@control",
     "set server scheduling = True",
 )
 
@@ -73,7 +76,11 @@ class Pbs(BatchLab):
         self.world.run([f"{self.prefix}/libexec/pbs_habitat"], timeout=120)
         config = f"{HOME}/sched_priv/sched_config"
         text = self.path(config).read_text()
-        self.world.write(config, re.sub(r'(?m)^(resources: "[^"]*)"', r'\1, ngpus"', text))
+        text = re.sub(r'(?m)^(resources: "[^"]*)"', r'\1, ngpus"', text)
+        # Jobs in their order: then the server says when it expects to start the first of them.
+        text = re.sub(r"(?m)^strict_ordering:.*$", "strict_ordering: true\tALL", text)
+        self.world.write(config, text)
+        self.world.write(MAILER, MAIL, mode=0o755)
         for name in ("pbs_comm", "pbs_sched"):
             self.world.run([f"{self.prefix}/sbin/{name}"])
 

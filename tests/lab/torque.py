@@ -7,13 +7,14 @@ import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
-from .batch import BatchLab, NotInstalled
+from .batch import MAIL, BatchLab, NotInstalled
 from .world import Daemon
 
 # Torque alone has this program; `pbs_server` is also one of OpenPBS.
 MARK = "trqauthd"
 USUAL = ("/opt/torque/sbin", "/usr/local/sbin", "/usr/sbin")
 SERVER_PORT = 15001
+MAILERS = ("/usr/local/bin/sendmail", "/usr/lib/sendmail")  # whichever it was built with
 
 # A mount namespace of its own for the socket of a host's trqauthd, in which PATH is looked at too.
 PRIVATE = 'mount -t tmpfs -o mode=1777 lab-tmp /tmp; exec "$@"'
@@ -76,6 +77,8 @@ class Torque(BatchLab):
         self.link_programs(self.programs.parent / "bin")
         self.world.write(f"{self.spool}/server_name", "control\n")
         self.world.write("/usr/local/lib/lab/mom_config", MOM)
+        for mailer in MAILERS:
+            self.world.write(mailer, MAIL, mode=0o755)
         self.world.write("/usr/local/lib/lab/torque_node.sh", NODE, mode=0o755)
         self.world.run(["rm", "-f", f"{self.spool}/server_priv/serverdb"])
         self._authority = self._start_authority()

@@ -6,6 +6,7 @@ makes it again; the server does not depend on it.
 """
 
 import os
+import re
 import socket
 import threading
 import time
@@ -21,6 +22,13 @@ from rabaska.remote.place import Place
 
 _HELLO = {"token": str, "left": (float, None)}
 _LONGEST = 1 << 16  # bytes of a line
+_SSH_SAID = re.compile(
+    r"Permission denied \(|Host key verification|^ssh: |^Connection (closed|reset)", re.MULTILINE
+)
+_NO_SSH = (
+    "only Slurm and Flux start a command in a job that runs; here the login node goes to its node "
+    "by ssh: ask the site whether `ssh NODE` is allowed there to those who have a job on it"
+)
 
 
 @dataclass(frozen=True)
@@ -68,18 +76,19 @@ class Relayed:
             conversation = self._stack.enter_context(self._place.converse(self._script))
             told = self._read_hello(conversation.output)
             if told is None:
-                why = conversation.complaint().splitlines()
-                raise self._ended() or CommandFailed(
-                    f"{self._what} cannot be reached",
-                    why=why[-1] if why else "the stream to it ended at once",
-                    hint="`rabaska logs` shows what it said",
-                )
+                raise self._ended() or self._unreached(conversation.complaint())
             mux = Mux(cast(BinaryIO, conversation.output), cast(BinaryIO, conversation.feed))
             threading.Thread(target=mux.run, name="relay", daemon=True).start()
             left = told["left"]
             ends = None if left is None else time.monotonic() + left
             self._made = mux, Hello(told["token"], ends)
             return self._made
+
+    def _unreached(self, complaint: str) -> CommandFailed:
+        lines = complaint.splitlines()
+        why = lines[-1] if lines else "the stream to it ended at once"
+        hint = _NO_SSH if _SSH_SAID.search(complaint) else "`rabaska logs` shows what it said"
+        return CommandFailed(f"{self._what} cannot be reached", why=why, hint=hint)
 
     def _read_hello(self, output: IO[bytes]) -> dict[str, Any] | None:
         """The line after the mark; what start-up files print before it is nothing to us."""

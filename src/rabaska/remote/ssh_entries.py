@@ -126,15 +126,18 @@ def include(config: Path) -> Path:
 
 
 def tried(host: SshHost) -> str:
-    """The folder that a connection begins in; CommandFailed with ssh's own words."""
+    """The folder that a connection begins in; CommandFailed with what ssh, or `stream`, said."""
     words = ["ssh", "-F", str(host.config), "-o", "BatchMode=yes", host.name, "pwd"]
     done = programs.run(words, capture_output=True)
     if done.returncode != 0:
         said = done.stderr.decode(errors="replace").strip().splitlines()
+        told = {word: rest for word, _, rest in (line.strip().partition(" ") for line in said)}
+        known = "`rabaska exec RUN -- COMMAND` and `rabaska shell` need no ssh server there"
+        first = said[0] if said else f"ssh ended with exit code {done.returncode}"
         raise CommandFailed(
             f"{host.name} cannot be reached by ssh",
-            why=said[0] if said else f"ssh ended with exit code {done.returncode}",
-            hint="`rabaska exec RUN -- COMMAND` and `rabaska shell` need no ssh server there",
+            why=told.get("because", first),
+            hint=told["hint:"] if "because" in told and "hint:" in told else known,
         )
     return (done.stdout.decode(errors="replace").strip().splitlines() or [""])[-1]
 

@@ -71,9 +71,15 @@ def said(problems: dict[str, bool]) -> list[str]:
 
 
 def on_node(find: str, job: str, command: str, *, terminal: bool) -> list[str]:
-    """ssh to the node that the shell words `find` print for the job `$0`; `command` is quoted."""
-    ssh = "ssh -t" if terminal else "ssh"
-    return ["sh", "-c", f'node=$({find}); exec {ssh} "$node" "$1"', job, command]
+    """ssh to the node that the shell words `find` print for the job `$0`; `command` is quoted.
+
+    Without a terminal ssh can ask nothing: it takes the key of a node that it never saw, where it
+    is new enough to know that word.
+    """
+    ssh = "ssh -t" if terminal else "ssh -o BatchMode=yes -o ${new:-BatchMode=yes}"
+    trial = "new=StrictHostKeyChecking=accept-new; ssh -G -o $new x >/dev/null 2>&1 || new="
+    script = f'node=$({find}); {"" if terminal else f"{trial}; "}exec {ssh} "$node" "$1"'
+    return ["sh", "-c", script, job, command]
 
 
 def by_hand(ask: Sequence[str], command: str, *, terminal: bool) -> list[str]:

@@ -167,7 +167,7 @@ def _plan_facts(plan: "OnePlan") -> Iterator[tuple[str, str]]:
     if choice is None:
         return
     nodes = f"{choice.nodes} nodes, each " if choice.nodes > 1 else ""
-    request = [f"{choice.gpus} {choice.gpu.upper()}" if choice.gpus else "no GPU"]
+    request = [f"{choice.gpus} {choice.gpu.upper() or 'GPU'}" if choice.gpus else "no GPU"]
     request += [counted(choice.cores, "core")] if choice.cores else []
     request += [say_size(choice.memory)] if choice.memory else []
     units = f", {choice.unit_hours:g} reference unit hours" if choice.unit_hours else ""

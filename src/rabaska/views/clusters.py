@@ -156,7 +156,7 @@ def comparison_rows(facts: "Sequence[ProfileFact]") -> tuple[ComparisonRow, ...]
 def added_facts(added: "Added") -> dict[str, str]:
     """What a new profile was written from; what is empty is left out."""
     site = added.site
-    gpus = {f"{part.gpus} x {part.gpu_model}" for part in site.partitions if part.gpus}
+    gpus = {f"{part.gpus} x {part.gpu_model or 'a GPU'}" for part in site.partitions if part.gpus}
     untested = "not tested; the first run tests it, or `--probe` now"
     facts = {
         "scheduler": f"{site.scheduler} ({site.version})" if site.version else site.scheduler,

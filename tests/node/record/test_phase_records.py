@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from made_runs import begin_job, make_run
 
-from rabaska.node.login import job_reports
+from rabaska.node.login import job_reports, status_query
 from rabaska.node.record import chain_rule, events, jobs, phases, resume_evidence, scheduler_output
 from rabaska.node.record.phases import PhaseLog
 from rabaska.node.record.run_folder import RunFolder
@@ -162,6 +162,25 @@ def test_a_program_that_was_killed_out_of_sight_is_explained_by_its_scheduler(
 
     assert verdict.decision == chain_rule.GIVE_UP
     assert line in verdict.reason
+
+
+@pytest.mark.parametrize("name", ["12.control.OU", "cats-7f3a.o12"])
+def test_a_job_that_pbs_asked_to_end_for_its_memory_ends_the_chain(
+    run: RunFolder, name: str
+) -> None:
+    fields = dict.fromkeys(jobs.Ended._fields)
+    fields.update(job=1, id="12", how=chain_rule.KILLED, reason="told to end", signal=15)
+    jobs.write_ended(run, jobs.Ended(**fields))
+    before = status_query.mark_of(run), resume_evidence.verdict(run, None, lambda: None).decision
+    line = "=>> PBS: job killed: mem 304740kb exceeded limit 293888kb"
+
+    Path(run.logs, name).write_text(f"{line}\n")
+
+    verdict = resume_evidence.verdict(run, None, lambda: None)
+    assert before[1] == chain_rule.GO_ON
+    assert verdict.decision == chain_rule.GIVE_UP
+    assert line in verdict.reason
+    assert status_query.mark_of(run) != before[0], "a report from before is not used again"
 
 
 def test_a_job_that_was_queued_again_and_lives_is_not_over(run: RunFolder) -> None:

@@ -201,8 +201,10 @@ def mark_of(run: RunFolder) -> Optional[str]:
     if not (done or ended) or (not done and submissions.is_unanswered(run)):
         return None
     carried = _time_of(os.path.join(run.path, "carried"))
+    # PBS brings what it said of the end of a job, such as its memory, when the job is over.
+    logs = "" if done else _time_of(run.logs)
     told = (_time_of(run.submissions), _time_of(run.stop), _time_of(run.moved))
-    return "-".join(told + (done, carried, ended))
+    return "-".join(told + (done, carried, ended, logs))
 
 
 def _time_of(path: str) -> str:

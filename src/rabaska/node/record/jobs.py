@@ -173,9 +173,10 @@ def _job(run: RunFolder, number: int, newest: Callable[[], Saved], running: bool
 
 def killed_for_memory(run: RunFolder, ended: Ended) -> str:
     """What the scheduler said after a job whose program was killed, where it saw no cgroup."""
+    if ended.how != chain_rule.KILLED:
+        return ""
     killed = ended.signal == _SIGKILL or ended.exit_code == 128 + _SIGKILL
-    killed = killed and ended.how == chain_rule.KILLED
-    return scheduler_output.memory_line(run, ended.id or "") if killed else ""
+    return scheduler_output.memory_line(run, ended.id or "", asked_first=not killed)
 
 
 def _out_of_memory(run: RunFolder, number: int, said: str) -> chain_rule.Job:

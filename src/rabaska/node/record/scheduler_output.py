@@ -16,6 +16,8 @@ _MEMORY = re.compile(
     r"|job killed: \S*mem\b.* exceeded limit|[Cc]group mem limit exceeded",
     re.IGNORECASE,
 )
+# PBS and Torque ask a job to end before they kill it: it may have left a record, of its signal.
+_MEMORY_OF_PBS = re.compile(r"PBS: job killed: \S*mem\b.* exceeded limit")
 _REQUEUED = re.compile(r"CANCELLED AT \S+ DUE TO (NODE FAILURE|PREEMPTION|JOB REQUEUE)")
 _WORDS = {
     "NODE FAILURE": "its node failed",
@@ -24,9 +26,13 @@ _WORDS = {
 }
 
 
-def memory_line(run: RunFolder, job_id: str) -> str:
-    """What the scheduler said when it ended the job for its memory; "" when it did not."""
-    found = [line.strip() for line in _lines(run, job_id) if _MEMORY.search(line)]
+def memory_line(run: RunFolder, job_id: str, *, asked_first: bool = False) -> str:
+    """What the scheduler said when it ended the job for its memory; "" when it did not.
+
+    With `asked_first`, only one that asks a job to end, which Slurm does for other reasons.
+    """
+    pattern = _MEMORY_OF_PBS if asked_first else _MEMORY
+    found = [line.strip() for line in _lines(run, job_id) if pattern.search(line)]
     return found[-1] if found else ""
 
 
@@ -43,8 +49,23 @@ def path_of(run: RunFolder, job_id: str) -> str:
 def _lines(run: RunFolder, job_id: str) -> List[str]:
     if not job_id or os.sep in job_id:
         return []
+    return [line for path in [path_of(run, job_id), *_spooled(run, job_id)] for line in _end(path)]
+
+
+def _spooled(run: RunFolder, job_id: str) -> List[str]:
+    """What PBS (`0.control.OU`) or Torque (`cats-7f3a.o0`) caught itself, there when it is over."""
+    number = re.escape(job_id)
+    own = re.compile(r"{0}(\..*)?\.OU|.*\.o{0}".format(number))
     try:
-        with open(path_of(run, job_id), "rb") as stream:
+        names = sorted(os.listdir(run.logs))
+    except OSError:
+        return []
+    return [os.path.join(run.logs, name) for name in names if own.fullmatch(name)]
+
+
+def _end(path: str) -> List[str]:
+    try:
+        with open(path, "rb") as stream:
             stream.seek(max(0, os.fstat(stream.fileno()).st_size - _READ))
             return stream.read().decode("utf-8", "replace").splitlines()
     except OSError:
