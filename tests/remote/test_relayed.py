@@ -15,6 +15,7 @@ from rabaska.node.job.relay import Mux
 from rabaska.remote.login_node import Connection, Ssh
 from rabaska.remote.place import quoted
 from rabaska.remote.relayed import Relayed
+from rabaska.remote.ssh_entries import SshHost, tried
 from rabaska.remote.this_computer import Here
 
 SOURCE = os.path.dirname(os.path.dirname(os.path.dirname(sys.modules[Mux.__module__].__file__)))
@@ -93,3 +94,30 @@ def test_the_same_on_this_computer_and_no_server_is_told(run):
         missing.connect()
     missing.close()
     assert "no tensorboard listens in run" in told.value.why
+
+
+@pytest.mark.parametrize(
+    "said",
+    ["alice@node1: Permission denied (publickey).", "Host key verification failed.",
+     "ssh: connect to host node1 port 22: Connection refused"],
+)  # fmt: skip
+def test_a_node_that_refuses_ssh_is_the_site_s_affair(said):
+    way = Relayed(Here(), f"echo {quoted([said])} >&2; exit 255", "jupyter of run")
+
+    with pytest.raises(CommandFailed) as told:
+        way.connect()
+
+    assert told.value.why == said
+    assert "ask the site whether `ssh NODE` is allowed" in told.value.hint
+
+
+def test_why_a_host_of_ssh_cannot_be_reached_is_what_the_way_to_it_said(tmp_path):
+    said = "error: ssh of run cannot be reached\\n  because no way there\\n  hint: ask the site\\n"
+    config = tmp_path / "config"
+    config.write_text(f"Host rabaska-run\n  ProxyCommand sh -c \"printf '{said}' >&2; exit 1\"\n")
+
+    with pytest.raises(CommandFailed) as told:
+        tried(SshHost("rabaska-run", config))
+
+    assert told.value.why == "no way there"
+    assert told.value.hint == "ask the site"

@@ -135,13 +135,20 @@ def test_inside_a_job_an_element_of_an_array_knows_its_number_and_the_rest():
     assert printed_by_bash(inside.cancel_rest, **{**element, "SGE_TASK_ID": "5"}) == ""
 
 
-def test_the_node_of_a_running_job_is_found(tmp_path):
-    qstat = tmp_path / "qstat"
-    qstat.write_text(f"#!/bin/sh\ncat <<'END'\n{recorded('sge', 'qstat.xml')}END\n")
-    ssh = tmp_path / "ssh"
-    ssh.write_text('#!/bin/sh\necho "$@"\n')
-    for program in (qstat, ssh):
-        program.chmod(0o755)
+# ssh before 7.6 refuses the word by which the key of an unknown node is taken.
+OLD_SSH = '#!/bin/sh\n[ "$1" != -G ] || exit 255\necho "$@"\n'
+NEW_SSH = '#!/bin/sh\n[ "$1" != -G ] || exit 0\necho "$@"\n'
+
+
+@pytest.mark.parametrize(
+    ("ssh", "option"),
+    [(NEW_SSH, "StrictHostKeyChecking=accept-new"), (OLD_SSH, "BatchMode=yes")],
+)
+def test_the_node_of_a_running_job_is_found(tmp_path, ssh, option):
+    answer = f"#!/bin/sh\ncat <<'END'\n{recorded('sge', 'qstat.xml')}END\n"
+    for name, text in {"qstat": answer, "ssh": ssh}.items():
+        (tmp_path / name).write_text(text)
+        (tmp_path / name).chmod(0o755)
     command = SGE.beside_command("5_1", ["ls", "a folder"], terminal=False)
 
     ran = subprocess.run(
@@ -152,4 +159,4 @@ def test_the_node_of_a_running_job_is_found(tmp_path):
         text=True,
     )
 
-    assert ran.stdout == "control ls 'a folder'\n"
+    assert ran.stdout == f"-o BatchMode=yes -o {option} control ls 'a folder'\n"
