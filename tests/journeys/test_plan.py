@@ -183,6 +183,15 @@ def test_a_training_without_gpus_is_planned_with_its_cost_in_core_hours(project)
     assert "cost     40 core-hours" in printed
 
 
+def test_gpus_whose_model_nobody_told_are_called_gpus(project):
+    profile(project, "pbs-like", '[partitions.workq]\nwalltime = "5h"\ncores = 4\ngpus = 2\n')
+
+    words = ["--on", "pbs-like", "--total", "10h", "--gpus", "1"]
+    printed = types(project, "plan", "--offline", *words).stdout
+
+    assert "request  1 GPU, 2 cores" in printed
+
+
 def profile(project, name, more):
     folder = project / "home" / "clusters"
     folder.mkdir(parents=True)
