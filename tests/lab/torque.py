@@ -14,7 +14,8 @@ from .world import Daemon
 MARK = "trqauthd"
 USUAL = ("/opt/torque/sbin", "/usr/local/sbin", "/usr/sbin")
 SERVER_PORT = 15001
-MAILERS = ("/usr/local/bin/sendmail", "/usr/lib/sendmail")  # whichever it was built with
+# Whichever it was built with; without one, it starts what has this name in its own folder.
+MAILERS = ("/usr/sbin/sendmail", "/usr/lib/sendmail", "{spool}/server_priv/sendmail")
 
 # A mount namespace of its own for the socket of a host's trqauthd, in which PATH is looked at too.
 PRIVATE = 'mount -t tmpfs -o mode=1777 lab-tmp /tmp; exec "$@"'
@@ -78,7 +79,7 @@ class Torque(BatchLab):
         self.world.write(f"{self.spool}/server_name", "control\n")
         self.world.write("/usr/local/lib/lab/mom_config", MOM)
         for mailer in MAILERS:
-            self.world.write(mailer, MAIL, mode=0o755)
+            self.world.write(mailer.format(spool=self.spool), MAIL, mode=0o755)
         self.world.write("/usr/local/lib/lab/torque_node.sh", NODE, mode=0o755)
         self.world.run(["rm", "-f", f"{self.spool}/server_priv/serverdb"])
         self._authority = self._start_authority()

@@ -37,8 +37,8 @@ def test_a_notebook_in_a_job_is_opened_again_and_leaves_nothing(cluster, reader)
     with opened(reader, "jupyter", "--on", "lab", "--walltime", "10m") as browser:
         told = reader.status()
         run, node = told["name"], told["jobs"][0]["host"]
-        assert executes(browser, "import socket; print(socket.gethostname())") == node
         assert ports(cluster, node) == []
+        assert executes(browser, "import socket; print(socket.gethostname())") == node
         name = "/api/contents/notes.txt"
         browser.json(name, "PUT", {"type": "file", "format": "text", "content": "hello"})
 

@@ -11,13 +11,13 @@ if os.environ.get("BATCH_SYSTEM") != "pbs":
 
 def test_the_chain_grows_again_after_a_waiting_job_was_deleted(cluster, passenger):
     words = ("--every", "1", "--hold", "2", "--steps", "8")
-    run = passenger.run("--walltime", "20s", "--jobs", "4", "--", *words)
-    passenger.until(lambda now: now["checkpoint"], run)
+    # Long enough that the first job still runs when the second is deleted, on a busy machine too.
+    run = passenger.run("--walltime", "45s", "--jobs", "4", "--", *words)
+    told = passenger.until(lambda now: now["checkpoint"], run)
 
-    second = passenger.status(run)["job_id"].split()[1]
-    cluster.run_as_user(["qdel", second])
-    assert len(cluster.jobs()) == 1
-    _, told = to_its_end(passenger, run)
+    cluster.run_as_user(["qdel", told["job_id"].split()[1]])
+    cluster.wait_until(lambda: len(cluster.jobs()) == 1)
+    _, told = to_its_end(passenger, run, 300)
 
     assert told["state"] == "finished", told
     assert [job["how"] for job in told["jobs"]] == ["time limit", "time limit", "finished"]
