@@ -156,6 +156,16 @@ TABLE = {
     "borrowed_tools": Expected(
         "python train.py --out_dir {output}", patterns=("ckpt.pt",), progress="epoch 7 loss 1.0"
     ),
+    "speech_brain": Expected(
+        "python train.py hparams/train.yaml --data_folder {data} --output_folder {output}",
+        folders=("words",), data="words",
+    ),
+    "ignite_fire": Expected(
+        "python main.py run --output_path {output} --resume_from {checkpoint}",
+    ),
+    "restarted": Expected(
+        "python main_rings.py --output_dir {output}", patterns=("checkpoint.pth",)
+    ),
     "trainer_argument": Expected(
         "python run_clm.py --output_dir {output} --do_train --resume_from_checkpoint {checkpoint}"
     ),

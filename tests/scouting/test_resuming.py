@@ -94,6 +94,35 @@ PROGRAMS = {
         state = restore_checkpoint(state, args.resume)
         for epoch in range(int(state.step), 100):
             {SAVES}"""),
+    "a function fills a dictionary": (plan.FULL, f"""
+        def restart(path, variables=None, **parts):
+            content = torch.load(path)
+            for key, part in parts.items():
+                part.load_state_dict(content[key])
+            for name in variables:
+                variables[name] = content[name]
+        restored = {{"epoch": 0}}
+        restart(args.resume, variables=restored, model=model)
+        first = restored["epoch"]
+        for epoch in range(first, args.epochs):
+            {SAVES}"""),
+    "an engine of ignite counts": (plan.FULL, """
+        from ignite.engine import Engine
+        from ignite.handlers import Checkpoint, DiskSaver
+        trainer = Engine(update)
+        parts = {"trainer": trainer, "model": model}
+        trainer.add_event_handler("epoch", Checkpoint(parts, DiskSaver(args.out)))
+        if args.resume:
+            Checkpoint.load_objects(to_load=parts, checkpoint=torch.load(args.resume))
+        trainer.run(loader, max_epochs=10)"""),
+    "only the model of an engine is loaded": (plan.WEIGHTS, """
+        from ignite.engine import Engine
+        from ignite.handlers import Checkpoint, DiskSaver
+        trainer = Engine(update)
+        trainer.add_event_handler("epoch", Checkpoint({"model": model}, DiskSaver(args.out)))
+        if args.resume:
+            Checkpoint.load_objects(to_load={"model": model}, checkpoint=torch.load(args.resume))
+        trainer.run(loader, max_epochs=10)"""),
     "the limit is loaded, and not the counter": (plan.WEIGHTS, f"""
         limit = torch.load(args.resume)["epochs"] if args.resume else 10
         for epoch in range(limit):
@@ -188,6 +217,75 @@ def test_an_option_with_another_name_is_given_the_checkpoint_if_it_reaches_the_c
     read(tmp_path, text)
 
     assert scout(tmp_path).command[-2:] == ("--snapshot-to-use", "{checkpoint}")
+
+
+def test_the_file_of_settings_is_not_given_the_checkpoint(tmp_path):
+    text = """
+        import argparse, os, torch, yaml
+        parser = argparse.ArgumentParser()
+        parser.add_argument("-opt", required=True)
+        parser.add_argument("--auto_resume", action="store_true")
+        def newest(settings):
+            if settings["auto_resume"]:
+                return torch.load(os.path.join("experiments", settings["name"], "last.state"))
+            return None
+        args = parser.parse_args()
+        settings = yaml.safe_load(open(args.opt))
+        settings["auto_resume"] = args.auto_resume
+        state = newest(settings)
+        first = state["iter"] if state else 0
+        for step in range(first, settings["total"]):
+            model(step).backward()
+            torch.save({"iter": step}, os.path.join("experiments", settings["name"], "last.state"))
+    """
+    (tmp_path / "options").mkdir()
+    (tmp_path / "options" / "small.yml").write_text("name: small\ntotal: 10\n")
+    (tmp_path / "README.md").write_text("    python train.py -opt options/small.yml\n")
+
+    (tmp_path / "train.py").write_text(textwrap.dedent(text))
+    found = scout(tmp_path)
+
+    assert found.command == ("python", "train.py", "-opt", "options/small.yml")
+    assert found.resume == ("--auto_resume",)
+    assert found.jobs == 3, found.warnings
+
+
+def test_a_switch_whose_folder_cannot_be_seen_is_not_called_a_start_from_the_beginning(tmp_path):
+    text = """
+        import argparse, os, torch
+        from settings import read_settings
+        parser = argparse.ArgumentParser()
+        parser.add_argument("--auto_resume", action="store_true")
+        settings = read_settings(parser.parse_args())
+        first = 0
+        if settings["auto_resume"]:
+            first = torch.load(settings["path"]["state"])["iter"]
+        for step in range(first, settings["total"]):
+            model(step).backward()
+            torch.save({"iter": step}, os.path.join(settings["path"]["root"], "last.state"))
+    """
+    (tmp_path / "train.py").write_text(textwrap.dedent(text))
+
+    found = scout(tmp_path)
+
+    assert (found.jobs, found.advice) == (1, ())
+    assert any("could not tell whether train.py resumes" in each for each in found.warnings)
+
+
+def test_the_batches_of_one_step_are_no_loop_to_change(tmp_path):
+    text = """
+        import torch
+        optimizer = torch.optim.Adam(model.parameters())
+        step = 0
+        while step < 100:
+            for _ in range(4):
+                model(step).backward()
+            optimizer.step()
+            step += 1
+    """
+    (tmp_path / "train.py").write_text(textwrap.dedent(text))
+
+    assert scout(tmp_path).advice == ()
 
 
 def test_files_are_followed_through_packages_however_deep(tmp_path):
@@ -300,6 +398,31 @@ NOT_FOR_TRAINING = {
                 model(batch, sizes.pick()).backward()
                 optimizer.step()
             torch.save(model.state_dict(), f"saved/{args.layers}_{epoch}.pt")""",
+    "a class that loads is never made": """
+        class Trainer:
+            def __init__(self, folder="./results"):
+                self.folder, self.step = folder, 0
+            def load(self):
+                self.step = torch.load(os.path.join(self.folder, "last.pt"))["step"]
+            def train(self):
+                while self.step < 10:
+                    model(batch).backward()
+                    self.step += 1
+                    torch.save({"step": self.step}, os.path.join(self.folder, "last.pt"))
+        print(sample(4))""",
+    "the method that loads is never called": """
+        class Trainer:
+            def __init__(self, folder="./results"):
+                self.folder, self.step = folder, 0
+            def load(self):
+                self.step = torch.load(os.path.join(self.folder, "last.pt"))["step"]
+            def train(self):
+                while self.step < 10:
+                    model(batch).backward()
+                    self.step += 1
+                    torch.save({"step": self.step}, os.path.join(self.folder, "last.pt"))
+        trainer = Trainer(args.out)
+        trainer.train()""",
     "the best of it is tested": """
         def test(folder):
             state = torch.load(os.path.join(folder, "best.pt"))

@@ -110,7 +110,8 @@ def _resumption(
         return resumed, None
     weights = resumed
     for option in options:
-        loaded = by_option(script, option) if _may_load(option, script, roles) else None
+        open_to_it = option.spelled not in words and _may_load(option, script, roles)
+        loaded = by_option(script, option) if open_to_it else None
         if loaded and loaded.kind == plan.FULL:
             made.options += given(option, "{checkpoint}")
             return loaded, option

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from rabaska.scouting.scopes import Program, Scope
-from rabaska.scouting.source import last_word, parameters, text
+from rabaska.scouting.source import argument, last_word, parameters, text
 
 PATH, CONTENT = 1, 2
 _ROUNDS = 12  # assignments that lead to assignments
@@ -56,6 +56,7 @@ class Flow:
         self._fixed = fixed
         self._known: dict[Key, int] = {}
         self._returned: dict[Scope, list[int]] = {}
+        self._filled: set[Key] = set()  # parameters that a function puts content into
         self.loads: dict[int, CheckpointLoad] = {}
         self.used = False  # something is done with the path
         self.saved = False  # a state is written below the path
@@ -137,10 +138,17 @@ class Flow:
                 self._mark(part, bits, scope)
         elif isinstance(target, (ast.Starred, ast.Subscript)):
             self._mark(target.value, bits, scope)
+            if isinstance(target, ast.Subscript):
+                self._fill(target.value, bits, scope)
         elif isinstance(target, ast.Name):
             self._add((id(scope.owner(target.id)), target.id), bits)
         elif isinstance(target, ast.Attribute):
             self._add((0, target.attr), bits)
+
+    def _fill(self, target: ast.AST, bits: int, scope: Scope) -> None:
+        """`variables["epoch"] = …`, of a parameter: the caller's dictionary has it then."""
+        if bits & CONTENT and isinstance(target, ast.Name) and target.id in scope.taken:
+            self._filled.add((id(scope), target.id))
 
     def _add(self, key: Key, bits: int) -> None:
         self._known[key] = self._known.get(key, 0) | bits
@@ -226,8 +234,11 @@ class Flow:
             into = call.func.value if isinstance(call.func, ast.Attribute) else None
             if isinstance(into, ast.Name):
                 self._mark(into, CONTENT, scope)
+                self._fill(into, CONTENT, scope)
             else:
                 self.opaque = True  # self.__dict__.update(…)
+        if word == "load_objects" and any(bits & CONTENT for bits in given):
+            self._engine(call, scope)
         if word == "setattr" and any(bits & CONTENT for bits in given):
             self.opaque = True
         if functions:
@@ -239,17 +250,29 @@ class Flow:
             elif bits & PATH and _PASSED_ON.search(keyword.arg or "") and not _LOADS.search(word):
                 self.opaque = True
 
+    def _engine(self, call: ast.Call, scope: Scope) -> None:
+        """`Checkpoint.load_objects(to_load={"trainer": trainer})`: an engine of ignite counts."""
+        objects = argument(call, "to_load", 0)
+        if isinstance(objects, ast.Name):
+            lines = [node for node in scope.nodes if isinstance(node, ast.Assign)]
+            assigned = [node.value for node in lines if ast.unparse(node.targets[0]) == objects.id]
+            objects = assigned[-1] if assigned else objects
+        if not isinstance(objects, ast.Dict):
+            self.opaque = True
+        elif re.search(r"trainer|engine", ast.unparse(objects)):
+            self.framework = CheckpointLoad(scope, call)
+
     def _bound(self, call: ast.Call, functions: Sequence[Scope], scope: Scope) -> int:
         """A call of a function of the program: its parameters get what is given."""
         result = 0
         for function in functions:
-            for name, value in zip(function.parameters, call.args, strict=False):
+            named = [(each.arg, each.value) for each in call.keywords if each.arg]
+            for name, value in (*zip(function.parameters, call.args, strict=False), *named):
                 self._mark_parameter(function, name, self.bits(value, scope))
-            for keyword in call.keywords:
-                if keyword.arg:
-                    self._mark_parameter(function, keyword.arg, self.bits(keyword.value, scope))
-                else:
-                    self._unfold(function)
+                if (id(function), name) in self._filled:
+                    self._mark(value, CONTENT, scope)
+            if any(each.arg is None for each in call.keywords):
+                self._unfold(function)
             for bits in self._returned.get(function, []):
                 result |= bits
         return result

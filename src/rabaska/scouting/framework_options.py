@@ -1,20 +1,23 @@
-"""The options that a framework adds: LightningCLI's, and keys of Hydra's configuration files."""
+"""The options that a framework adds: LightningCLI's, keys of Hydra's and SpeechBrain's files."""
 
 import ast
 import json
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 from rabaska.node.search.values_file import flat
 from rabaska.scouting import script_traits
-from rabaska.scouting.option_roles import CHECKPOINTS, LOGS, OUTPUT, Usage, role_of
-from rabaska.scouting.script_options import VALUE, Option
+from rabaska.scouting.option_roles import CHECKPOINTS, DATA, LOGS, OUTPUT, Usage, role_of
+from rabaska.scouting.script_options import POSITIONAL, VALUE, Option
+from rabaska.scouting.script_writes import imported
 from rabaska.scouting.scripts import Script
 from rabaska.scouting.source import SourceLine, argument, called, text
 
 _LINE = re.compile(r"(?P<indent> *)(?P<key>[A-Za-z_]\w*):(?:\s+(?P<value>[^#]*?))?\s*(#.*)?$")
 _NO_FOLDER = (".", "..", "true", "false", "True", "False", "null", "None")
+_YAML = (".yaml", ".yml")
 _LARGEST = 200_000  # characters
 
 
@@ -25,28 +28,51 @@ def all_options(script: Script, project: Path) -> tuple[Option, ...]:
         root = Option("--trainer.default_root_dir", VALUE, cli)
         commands = script_traits.lightning_commands(script)
         return (root, Option("--ckpt_path", VALUE, commands)) if commands else (root,)
-    return (*script.options, *_hydra_overrides(script, project))
+    return (
+        *script.options, *_hydra_overrides(script, project), *_of_speechbrain(script, project)
+    )  # fmt: skip
+
+
+def _of_speechbrain(script: Script, project: Path) -> Iterator[Option]:
+    """`parse_arguments(sys.argv[1:])` takes a YAML file, then its keys as options."""
+    place = script_traits.uses(script, "parse_arguments")
+    if not place or not any(name.startswith("speechbrain") for name in imported(script.main)):
+        return
+    yield Option("hparams_file", POSITIONAL, place, required=True)
+    shown = (word for command in script.shown for word in command.words)
+    name = next((word for word in shown if word.endswith(_YAML) and (project / word).exists()), "")
+    for key in _keys(_read(project / name), name) if name else ():
+        value = key.default.removeprefix("!ref ")
+        plain = "." not in key.spelled and "<" not in value.partition("/")[0]
+        if plain and role_of(key, Usage()) in (OUTPUT, DATA):
+            unknown = value == "!PLACEHOLDER"
+            default = "" if unknown else value
+            yield replace(
+                key, spelled=f"--{key.spelled}", style="option", default=default, required=unknown
+            )
 
 
 def _hydra_overrides(script: Script, project: Path) -> tuple[Option, ...]:
     """The keys of the configuration that `@hydra.main` names: each is overridden as `key=value`."""
     for name in _configurations(script):
-        path = project / name
-        try:
-            content = path.read_text(encoding="utf-8", errors="replace")[:_LARGEST]
-        except OSError:
-            continue
-        return tuple(_keys(content, name))
+        content = _read(project / name)
+        if content:
+            return tuple(_keys(content, name))
     return ()
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8", errors="replace")[:_LARGEST]
+    except OSError:
+        return ""
 
 
 def kept_by_configuration(project: Path, name: str) -> Iterator[tuple[str, SourceLine]]:
     """The folders beside the code that a configuration file has the program write to."""
-    try:
-        content = (project / name).read_text(encoding="utf-8", errors="replace")[:_LARGEST]
-    except OSError:
-        return
-    plain = re.sub(r'^(\s*)"(\w+)"\s*:', r"\1\2:", content, flags=re.MULTILINE)  # JSON
+    plain = re.sub(
+        r'^(\s*)"(\w+)"\s*:', r"\1\2:", _read(project / name), flags=re.MULTILINE
+    )  # JSON
     for option in _keys(re.sub(r",\s*$", "", plain, flags=re.MULTILINE), name):
         folder = option.default.removeprefix("./").split("/")[0]
         written = role_of(option, Usage()) in (OUTPUT, CHECKPOINTS, LOGS)

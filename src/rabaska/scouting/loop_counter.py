@@ -14,6 +14,7 @@ _TRAINS = re.compile(
     r"|\w*train(ing)?_(step|batch|epoch|one_epoch)\w*)$"
 )
 _COUNTS = ("range", "trange", "arange", "count", "enumerate", "islice")
+_EPOCHS = "max_epochs"
 _FIRST_ROUND = ("initial_epoch", "start_epoch", "initial_step", "init_step", "start_step")
 
 
@@ -25,6 +26,8 @@ def counts_rounds(program: Program) -> bool:
                 return True
             if isinstance(node, ast.For) and re.search(r"range|enumerate", ast.unparse(node.iter)):
                 return True
+            if isinstance(node, ast.Call) and last_word(node) == "run" and argument(node, _EPOCHS):
+                return True  # by an engine of ignite
     return False
 
 

@@ -187,7 +187,7 @@ class _Scouting:
     def _warn_of_missing_data(self, option: Option) -> None:
         self.warnings.append(
             f"{self.script.name} takes its data by `{option.spelled}` ({option.place}), but no "
-            "data folder was found: fill in [data] in rabaska.toml"
+            "data folder was found: `rabaska init --force --data FOLDER` says which one it is"
         )
 
     def _command(

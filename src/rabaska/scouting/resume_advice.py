@@ -72,6 +72,8 @@ def _loop(source: Source) -> _Loop | None:
     for node in source.nodes:  # those further out come first
         if not isinstance(node, ast.For) or not isinstance(node.target, ast.Name):
             continue
+        if node.target.id.startswith("_"):  # the batches of one step, not the steps
+            continue
         over = node.iter if isinstance(node.iter, ast.Call) else None
         if over is None or last_word(over) not in ("range", "trange") or not over.args:
             continue

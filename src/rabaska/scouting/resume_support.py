@@ -9,18 +9,27 @@ from rabaska.node.record import plan
 from rabaska.scouting import script_traits
 from rabaska.scouting.checkpoint_flow import NUMBER, OURS, CheckpointLoad, Flow
 from rabaska.scouting.loop_counter import counts_rounds, resumes_counter
-from rabaska.scouting.option_roles import CHECKPOINTS, LOGS, OUTPUT, Role
+from rabaska.scouting.option_roles import CHECKPOINTS, LOGS, OUTPUT, RESUME, Role
 from rabaska.scouting.scopes import Program, Scope
 from rabaska.scouting.script_options import FLAG, POSITIONAL, VALUE, Option
 from rabaska.scouting.script_writes import imported
 from rabaska.scouting.scripts import Script
-from rabaska.scouting.source import UNKNOWN, called, fixed_folder, last_word, literal, text
+from rabaska.scouting.source import (
+    UNKNOWN,
+    argument,
+    called,
+    fixed_folder,
+    last_word,
+    literal,
+    text,
+)
 from rabaska.scouting.start_command import given
 
 _ITSELF = ("BackupAndRestore",)
 _MEANS_RESUME = re.compile(r"resum|contin|restor|reload|^last$|^latest$|^auto$", re.I)
 _MEANS_OTHER = re.compile(r"eval|test|pretrain|finetune|sample|infer|export", re.I)
 _TEXT = re.compile(r"(^|\.)(json|yaml|toml|tomllib)\.|(^|\.)read(_text|lines?)?$")
+_LOADED = re.compile(r"^(torch|np|numpy|pickle|joblib)\.load$")
 _DEEPEST = 4  # functions that call functions
 _MOST_TRIED = 12  # options
 
@@ -51,8 +60,18 @@ def resumption(
     given = _given(script, program, _options_given(options, words))
     if given and (given.resumes or given.kind == plan.UNREAD):
         return given
-    own = _by_itself(script, program, options, roles, words)
+    own = _by_itself(script, program.without_unused(), options, roles, words)
+    if own.kind == plan.NOT and not own.words and _has_a_switch(script, roles, words):
+        own = Resumption(plan.UNREAD)
     return own if own.resumes or not given else given
+
+
+def _has_a_switch(script: Script, roles: Sequence[Role], words: Sequence[str]) -> bool:
+    """Whether it is told to resume by a switch, and loads something: from where cannot be seen."""
+    switches = [role.option for role in roles if role.what == RESUME and role.option.kind == FLAG]
+    return any(each.spelled in words for each in switches) and any(
+        map(_LOADED.search, script.calls)
+    )
 
 
 def by_option(script: Script, option: Option) -> Resumption | None:
@@ -93,7 +112,7 @@ def _by_itself(
     for name in _ITSELF:
         if script_traits.uses(script, name):
             return Resumption(plan.ITSELF, str(script_traits.uses(script, name)))
-    place = _trainer_resumes(script)
+    place = _trainer_resumes(script) or _brain_resumes(script)
     if place:
         return Resumption(plan.ITSELF, place)
     flow = Flow(program, _written_by(script, roles), _fixed_places(script))
@@ -192,6 +211,17 @@ def _trainer_resumes(script: Script) -> str:
         for call in source.calls():
             for keyword in call.keywords:
                 if keyword.arg == "resume_from_checkpoint" and literal(keyword.value) is True:
+                    return str(source.place(call, called(call)))
+    return ""
+
+
+def _brain_resumes(script: Script) -> str:
+    """`Brain(checkpointer=…)` of SpeechBrain: its `fit` begins with what the folder has."""
+    for source in script.sources:
+        if any(module.startswith("speechbrain") for module in imported(source)):
+            for call in source.calls():
+                given = argument(call, "checkpointer")
+                if given is not None and not isinstance(given, ast.Constant):
                     return str(source.place(call, called(call)))
     return ""
 

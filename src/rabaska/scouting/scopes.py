@@ -1,6 +1,8 @@
 """The functions of a program's files, which names are their own, and who calls them."""
 
 import ast
+import copy
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
@@ -8,6 +10,8 @@ from rabaska.scouting.source import Source, called, last_word
 
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 Function = ast.FunctionDef | ast.AsyncFunctionDef
+# By these a program finds what it calls by a name that its source does not show.
+_BY_NAME = re.compile(r"^(import_module|instantiate|globals|locals|eval|exec|__import__|init_obj)$")
 
 
 @dataclass(eq=False)
@@ -93,6 +97,45 @@ class Program:
         for scope, call in self._calls:
             if wanted in self.called_by(call, scope):
                 yield scope, call
+
+    def without_unused(self) -> "Program":
+        """The same program but for functions, and classes, that none of its lines names."""
+        used = [scope for scope in self.scopes if scope.above is None]
+        names: set[str] = set()
+        for scope in used:  # grows meanwhile
+            if any(self._finds_by_name(node) for node in scope.nodes):
+                return self
+            names |= set(self._names_in(scope))
+            for other in self.scopes:
+                if other not in used and self._is_used(other, names, used):
+                    used.append(other)
+        kept = copy.copy(self)
+        kept.scopes = [scope for scope in self.scopes if scope in used]
+        return kept
+
+    def _finds_by_name(self, node: ast.AST) -> bool:
+        if not isinstance(node, ast.Call):
+            return False
+        other = last_word(node) == "getattr" and not isinstance(node.args[-1], ast.Constant)
+        return other or bool(_BY_NAME.search(last_word(node)))
+
+    def _names_in(self, scope: Scope) -> Iterator[str]:
+        for node in scope.nodes:
+            if isinstance(node, ast.Name):
+                yield node.id
+            elif isinstance(node, ast.Attribute) and not self.is_of_others(node, scope):
+                yield node.attr
+
+    def _is_used(self, scope: Scope, names: set[str], used: Sequence[Scope]) -> bool:
+        """Whether one of `names` means it; a library calls methods of what it is the base of."""
+        if scope.above is None or scope.above not in used or not isinstance(scope.node, _FUNCTIONS):
+            return False
+        name, owner = scope.node.name, scope.above.parents.get(id(scope.node))
+        if scope.node.decorator_list or not isinstance(owner, ast.ClassDef):
+            return bool(scope.node.decorator_list) or name in names
+        if owner.decorator_list or owner.bases or name.startswith("__"):
+            return owner.name in names or bool(owner.decorator_list)
+        return owner.name in names and name in names
 
     def _add(self, scope: Scope, node: ast.AST) -> None:
         self.scopes.append(scope)

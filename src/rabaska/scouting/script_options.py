@@ -181,10 +181,14 @@ def _absl(call: ast.Call, source: Source) -> Iterator[Option]:
 
 
 def _of_function(call: ast.Call, source: Source) -> Iterator[Option]:
-    wanted = last_word(call.args[0]) if call.args else ""
+    wanted = {last_word(call.args[0]): ""} if call.args else {}
+    if call.args and isinstance(call.args[0], ast.Dict):  # fire.Fire({"run": run})
+        keys, values = call.args[0].keys, call.args[0].values
+        wanted = {last_word(one): text(key) for key, one in zip(keys, values, strict=True) if key}
     for node in source.nodes:
-        if isinstance(node, ast.FunctionDef) and node.name == wanted:
-            yield from _of_signature(node, source, dashes=called(call) == "typer.run")
+        if isinstance(node, ast.FunctionDef) and node.name in wanted:
+            for option in _of_signature(node, source, dashes=called(call) == "typer.run"):
+                yield replace(option, command=wanted[node.name])
 
 
 def _is_typer_command(function: ast.FunctionDef, source: Source) -> bool:
