@@ -229,8 +229,28 @@ for epoch in range(state.get("epoch", 0), 10):
 
 _TRAINED = "python train.py --data {data} --output {output}"
 
+# Its Trainer, with the callback that saves, is made of a configuration file.
+HYDRA_LIGHTNING = """
+import hydra
+from lightning import Trainer
+
+@hydra.main(config_path=".", config_name="train")
+def main(cfg):
+    trainer: Trainer = hydra.utils.instantiate(cfg.trainer)
+    trainer.fit(hydra.utils.instantiate(cfg.model), ckpt_path=cfg.get("ckpt_path"))
+    trainer.test(ckpt_path=trainer.checkpoint_callback.best_model_path)
+
+if __name__ == "__main__":
+    main()
+"""
+
 CLEAN = {
     "plain": Small(),
+    "trainer-of-a-configuration": Small(
+        train=HYDRA_LIGHTNING, requirements="lightning==2.5.0\nhydra-core==1.3.2\n",
+        command="python train.py data.root={data} ckpt_path={checkpoint} hydra.run.dir={output}",
+        files={"train.yaml": "ckpt_path: null\ndata:\n  root: x\n"},
+    ),
     "data-by-our-variable": Small(
         command="python train.py --data images --output {output} --resume {checkpoint}",
         top="DATA = os.environ.get('RABASKA_DATA')",

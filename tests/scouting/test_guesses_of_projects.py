@@ -29,6 +29,7 @@ class Expected:
     warning: str = ""  # part of one of the warnings
     launch: str = ""
     pictures: tuple[str, ...] = ()  # folders of a few files that are no data
+    files: tuple[str, ...] = ()  # that another script made
 
 
 TABLE = {
@@ -166,6 +167,12 @@ TABLE = {
     "restarted": Expected(
         "python main_rings.py --output_dir {output}", patterns=("checkpoint.pth",)
     ),
+    "prepared_bin": Expected(
+        'sh -c mkdir -p data && ln -sfn "$RABASKA_DATA_LETTERS" data/letters && exec "$@" links '
+        "python train.py --out_dir={output}",
+        files=("data/letters/train.bin",), data="data/letters", resume=("--init_from=resume",),
+        patterns=("ckpt.pt",), progress="iter 7: trained", warning="makes a link to the data",
+    ),
     "trainer_argument": Expected(
         "python run_clm.py --output_dir {output} --do_train --resume_from_checkpoint {checkpoint}"
     ),
@@ -195,6 +202,8 @@ def case(request, tmp_path):
     for folder in expected.pictures:
         (project / folder).mkdir()
         (project / folder / ".gitkeep").write_bytes(b"")
+    for name in expected.files:
+        (project / name).write_bytes(b"made")
     for number in range(12 if expected.pictures else 0):
         (project / "imgs" / f"{number}.png").write_bytes(b"png")
     return project, expected

@@ -162,6 +162,10 @@ PROGRAMS = {
     "the option is never used": (plan.NOT, f"""
         for epoch in range(10):
             {SAVES}"""),
+    "a trainer tests it": (plan.NOT, """
+        trainer = lightning.Trainer(default_root_dir=args.out)
+        trainer.fit(model)
+        trainer.test(model, ckpt_path=args.resume)"""),
     "loaded to be evaluated": (plan.NOT, f"""
         parser.add_argument("--evaluate", action="store_true")
         first = 0

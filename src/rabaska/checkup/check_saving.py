@@ -55,7 +55,9 @@ def chain(subject: Subject) -> Iterator[Finding]:
     if script is None or jobs < 2:
         return
     where = f"{script.name}; {say_count(jobs, 'job')} in [chain]"
-    saves = any(_SAVES.search(name) for name in script.calls)
+    resumption = subject.resumption
+    # What resumes without a line that saves is saved by a library: Lightning's Trainer from a file.
+    saves = resumption.resumes or any(_SAVES.search(name) for name in script.calls)
     if not saves and not any(write.checkpoint for write in script.writes):
         yield Finding(
             "code.never-saves",
@@ -67,7 +69,6 @@ def chain(subject: Subject) -> Iterator[Finding]:
             likely=True,
         )
         return
-    resumption = subject.resumption
     if resumption.kind == plan.WEIGHTS:
         yield Finding(
             "code.weights-only",

@@ -27,6 +27,7 @@ _LOADS = re.compile(
 )
 _INTO_STATE = re.compile(r"^(load_state_dict|load_weights|load_state|set_weights|set_state\w*)$")
 _BY_FRAMEWORK = ("ckpt_path", "resume_from_checkpoint")
+_EVALUATES = ("test", "validate", "predict")  # of a trainer: nothing goes on from what they load
 _PASSED_ON = re.compile(r"resume|ckpt|checkpoint|restore")
 NUMBER = "int"  # of a path makes the number in it: content, though no file was read
 OURS = re.compile(r"RABASKA_(CHECKPOINTS?|RESUME|OUTPUT)", re.I)  # the variables that lead to one
@@ -182,18 +183,20 @@ class Flow:
     def _call(self, call: ast.Call, scope: Scope) -> int:
         word = last_word(call)
         receiver = call.func.value if isinstance(call.func, ast.Attribute) else None
-        arguments = [*call.args, *(argument.value for argument in call.keywords)]
+        arguments = [*call.args, *(each.value for each in call.keywords)]
         given, on = (
-            [self.bits(argument, scope) for argument in arguments],
+            [self.bits(each, scope) for each in arguments],
             self.bits(receiver, scope),
         )
         combined = on
         for bits in given:
             combined |= bits
-        if any(OURS.fullmatch(text(argument)) for argument in call.args):
+        if any(OURS.fullmatch(text(each)) for each in call.args):
             return PATH  # os.environ.get("RABASKA_CHECKPOINT")
         if word == "get" and call.args and text(call.args[0]).lower() in self._seeds:
             return PATH  # cfg.get("ckpt_path")
+        if word in _EVALUATES and argument(call, _BY_FRAMEWORK[0]) is not None:
+            return 0
         functions = self._program.called_by(call, scope)
         self.saved = self.saved or (PATH in given and word in ("save", "dump"))
         of_text = bool(on) and word in _OF_TEXT
@@ -205,9 +208,9 @@ class Flow:
             return self._bound(call, functions, scope)
         if combined & PATH and not combined & CONTENT and self._reads(call, word, on):
             self.loads.setdefault(id(call), CheckpointLoad(scope, call))
-            for argument in arguments:
-                if isinstance(argument, ast.Name) and not self.bits(argument, scope):
-                    self._mark(argument, CONTENT, scope)  # fabric.load(path, state)
+            for each in arguments:
+                if isinstance(each, ast.Name) and not self.bits(each, scope):
+                    self._mark(each, CONTENT, scope)  # fabric.load(path, state)
             if isinstance(receiver, ast.Name) and not self._program.is_of_others(receiver, scope):
                 self._mark(receiver, CONTENT, scope)  # checkpoint.restore(path)
             return CONTENT

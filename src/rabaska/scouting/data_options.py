@@ -9,12 +9,19 @@ from pathlib import Path
 
 from rabaska.domain.amounts import say_count, say_size
 from rabaska.domain.projects import FILL_IN
-from rabaska.scouting.folders import ProjectFolder, Survey, may_be_read_unnamed
+from rabaska.scouting.folders import (
+    ProjectFolder,
+    Survey,
+    is_named_for_data,
+    may_be_read_unnamed,
+)
 from rabaska.scouting.script_options import Option
 from rabaska.scouting.scripts import Script
 from rabaska.scouting.source import Source, SourceLine, is_file
 from rabaska.scouting.start_command import literal
 
+_NOT_DATA = (".py", ".md", ".txt", ".yaml", ".yml", ".toml", ".pt", ".pth", ".ckpt")
+_MOST_PREPARED = 3
 _SPLIT = re.compile(r"(train|val|valid|validation|test|eval)(?=_|$)")
 
 
@@ -105,6 +112,27 @@ def at_fixed_places(candidates: Sequence[ProjectFolder], script: Script) -> tupl
         return tuple(named)
     likely = [folder for folder in candidates if may_be_read_unnamed(folder)]
     return tuple(DataUse(folder.name, described(folder)) for folder in likely[:1])
+
+
+def prepared(project: Path, survey: Survey, script: Script) -> tuple[DataUse, ...]:
+    """Folders such as `data/letters` with a file that the program names: `train.bin`.
+
+    Beside it lies the script that made it, so that such a folder looks like code.
+    """
+    named = {
+        node.value: source.place(node, repr(node.value))
+        for source in script.sources
+        for node in source.nodes
+        if isinstance(node, ast.Constant) and isinstance(node.value, str)
+        if re.fullmatch(r"[\w-]+\.\w{1,10}", node.value) and not node.value.endswith(_NOT_DATA)
+    }
+    uses = []
+    for folder in survey.all():
+        inside = (name for name in named if is_file(project / folder.name / name))
+        first = next(inside, "") if "/" in folder.name and is_named_for_data(folder.name) else ""
+        if first:
+            uses.append(DataUse(folder.name, str(named[first])))
+    return tuple(sorted(uses, key=lambda use: use.path)[:_MOST_PREPARED])
 
 
 def outside(project: Path, sources: Sequence[Source]) -> tuple[DataUse, ...]:

@@ -170,6 +170,7 @@ class _Scouting:
     def _data_at_fixed_places(self) -> tuple[DataUse, ...]:
         uses = data_options.outside(self.project, self.script.sources)
         uses = uses or data_options.at_fixed_places(self.candidates, self.script)
+        uses = uses or data_options.prepared(self.project, self.survey, self.script)
         for use in uses:
             self._guess("data", use.path, use.evidence)
         if uses:
