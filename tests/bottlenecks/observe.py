@@ -96,7 +96,7 @@ CASES = {
     "throttling": Case("throttling", "--compute 0.004", gpus=("98 200000 91 900 64",)),
     "restarted-workers": Case(
         "restarted workers", "--compute 0.002 --workers 2 --epoch 6",
-        cores=8,
+        cores=8, after="--persistent 1",
     ),
     "healthy-gpu": Case(
         "", "--read 0.001 --compute 0.004 --workers 2",

@@ -15,6 +15,7 @@ parser = argparse.ArgumentParser()
 for name in ("decode", "read", "compute", "python", "save", "log", "validate", "start"):
     parser.add_argument("--" + name, type=float, default=0.0, help="seconds")
 parser.add_argument("--workers", type=int, default=0)
+parser.add_argument("--persistent", type=int, default=0)
 parser.add_argument("--batch-size", type=int, default=4)
 parser.add_argument("--seconds", type=float, default=4.0)
 parser.add_argument("--epoch", type=int, default=10**6, help="batches")
@@ -62,6 +63,7 @@ def main():
         Samples(asked.decode, read, asked.epoch * asked.batch_size),
         asked.batch_size,
         num_workers=asked.workers,
+        persistent_workers=bool(asked.persistent),
     )
     held_out = DataLoader(Samples(0.0, asked.validate / 8, 8), 4)
     tracker = None

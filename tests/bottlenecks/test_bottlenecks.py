@@ -87,6 +87,17 @@ def test_a_program_that_nobody_watched_is_not_accused():
     assert bottlenecks(Measures(seconds=60.0, gpus=(Gpu("n1", "gpu0"),))) == ()
 
 
+def test_workers_that_lack_a_core_are_not_said_to_wait_for_storage():
+    starved = Measures(
+        seconds=60.0, waiting=0.7, workers=1, cores=2, cores_used=0.5, cores_of_workers=0.2,
+        workers_lacked=0.3,
+    )  # fmt: skip
+
+    assert [one.kind for one in bottlenecks(starved)] == ["too few workers"]
+    (stuck,) = bottlenecks(replace(starved, workers_blocked=0.4))
+    assert stuck.kind == "storage"
+
+
 def slow_run():
     told = recorded("no-workers")
     told["speed"]["seconds"] = 60.0

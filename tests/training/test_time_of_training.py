@@ -32,8 +32,19 @@ def test_a_validation_counts_with_what_it_waited_for():
     while program.batch(held_out, 0.5):
         program.clock.now += 0.25
 
-    # Only the moment in which it is found to be exhausted is waiting.
-    assert seconds(program, "waiting", "validating") == (4.5, 3.5)
+    assert seconds(program, "waiting", "validating") == (4.0, 3.5)
+
+
+@pytest.mark.parametrize(("persistent", "starting"), [(False, 2.0), (True, 1.0)])
+def test_to_end_the_workers_of_an_epoch_counts_as_starting_others(persistent, starting):
+    program = Program()
+    loader = Iterator(3)
+    loader._num_workers, loader._persistent_workers = 2, persistent
+
+    while program.batch(loader, 1.0):
+        program.step()
+
+    assert seconds(program, "waiting", "starting") == (4.0, starting)
 
 
 def test_a_validation_that_is_under_way_counts_too():

@@ -9,6 +9,8 @@ from rabaska.domain.run_measures import Bottleneck, Measures, counted, times_fas
 _WAITING = 0.20  # shares of the time that are worth a change
 _STARTING = 0.10
 _BUSY_WORKER = 0.6  # of a core
+_STARVED = 0.2  # likewise
+_BLOCKED = 0.1  # of the workers
 
 
 def data(measured: Measures) -> Bottleneck | None:
@@ -22,7 +24,10 @@ def data(measured: Measures) -> Bottleneck | None:
     busy = measured.cores_of_workers / workers
     # A worker that waits for a core has no time to wait for storage.
     wanted = busy + measured.workers_lacked / workers
-    if wanted < _BUSY_WORKER and measured.cores_used is not None:
+    # One that lacks a core for longer than it has one shows nothing of the storage.
+    starved = measured.workers_lacked > max(measured.cores_of_workers, _STARVED * workers)
+    stuck = measured.workers_blocked / workers >= _BLOCKED
+    if wanted < _BUSY_WORKER and measured.cores_used is not None and (stuck or not starved):
         return _storage(measured, busy)
     return _too_few(measured, wanted)
 
@@ -105,7 +110,7 @@ def _storage(measured: Measures, busy: float) -> Bottleneck:
     workers = measured.workers or 1
     read = f", {say_size(int(measured.bytes_read))}/s" if measured.bytes_read >= 1e5 else ""
     stuck = ""
-    if measured.workers_blocked >= 0.1:
+    if measured.workers_blocked >= _BLOCKED:
         stuck = f"; {measured.workers_blocked / workers:.0%} of them wait for a read at any moment"
     return Bottleneck(
         "storage",

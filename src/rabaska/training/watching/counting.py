@@ -17,11 +17,12 @@ _NO_END = 10**9  # samples: who asks a sampler for more wants to be asked to sto
 class Sweep:
     """One iteration over a loader; it stays with the iterator, which is the program's own."""
 
-    __slots__ = ("began", "first", "handed_out", "length", "sampler", "then", "waited")
+    __slots__ = ("began", "first", "handed_out", "length", "sampler", "started", "then", "waited")
 
     def __init__(self, iterator: Any, steps: int, began: float, waited: float) -> None:
         self.began = began  # by the clock, the start of its workers included
         self.waited = waited  # seconds
+        self.started = 0.0  # seconds of it in which workers were started
         self.sampler: Any = getattr(iterator, "_index_sampler", None)
         self.length = _length(iterator, self.sampler)  # batches
         self.handed_out: int = iterator._num_yielded
@@ -78,9 +79,10 @@ class Count:
         waited = took if made == id(iterator) else 0.0
         self.workers = getattr(iterator, "_num_workers", None)
         first = self.handed - began
+        iterator._rabaska = found = Sweep(iterator, self.steps, began - waited, waited + first)
         if self.workers and first > 0:
             self.starting += first  # they come to life while their first batch is waited for
-        iterator._rabaska = found = Sweep(iterator, self.steps, began - waited, waited + first)
+            found.started = waited + first
         self._newest = found
         return found
 
@@ -104,7 +106,8 @@ class Count:
         counted = self.told or self.first_epoch is not None
         return self._sweep is not None and not counted and self.batch == self.length
 
-    def exhausted(self, iterator: Any) -> None:
+    def exhausted(self, iterator: Any, last: float) -> None:
+        """It took `last` seconds to find that out: to end its workers, mostly."""
         sweep = getattr(iterator, "_rabaska", None)
         if sweep is None:
             return
@@ -116,9 +119,12 @@ class Count:
                 self.epochs += 1
                 self.batch = 0
             self._sweep = None
+            if self.workers and not getattr(iterator, "_persistent_workers", False):
+                self.starting += last  # those of the next epoch are others
         elif self.steps:  # what was handed out was not trained with
             self.validating += self.clock() - sweep.began
-            self.waiting -= sweep.waited
+            self.waiting -= sweep.waited + last
+            self.starting -= sweep.started
         self._newest = None
         del iterator._rabaska  # workers that persist are iterated anew
 

@@ -127,7 +127,7 @@ def timed(advance: Callable[[Any], Any], watcher: Watcher) -> Callable[[Any], An
         try:
             batch = advance(iterator)
         except StopIteration:
-            watcher.safely(count.exhausted, iterator)
+            watcher.safely(count.exhausted, iterator, clock() - began)
             raise
         finally:
             count.handed = clock()
