@@ -114,6 +114,19 @@ def test_a_command_runs_on_a_node_with_data_in_place_and_gives_its_exit_code(pas
     assert ran.output.split()[-4:] == ["0.txt", "1.txt", "2.txt", "control"]
 
 
+def test_an_editor_is_told_why_there_is_no_way_into_a_job(passenger):
+    """Its commands reach a running job by ssh to the node alone, and this one has no sshd."""
+    passenger.write("train.py", "import time\ntime.sleep(60)\n")
+    run = passenger.run("--jobs", "1")
+    passenger.until(lambda now: now["state"] == "running", run)
+
+    said = passenger.types("code", run, code=12)
+    passenger.types("cancel", run)
+
+    assert "because ssh: connect to host control" in said.errors
+    assert "`rabaska shell`" in said.errors
+
+
 def test_a_new_cluster_is_described_with_its_queues_and_planned_with(grid_engine, passenger):
     add = ("clusters", "add", "site", "--host", "lab", "--probe", "--ssh-option=-F")
     passenger.types(*add, f"--ssh-option={grid_engine.ssh_config}")

@@ -121,3 +121,15 @@ def test_why_a_host_of_ssh_cannot_be_reached_is_what_the_way_to_it_said(tmp_path
 
     assert told.value.why == "no way there"
     assert told.value.hint == "ask the site"
+
+
+def test_a_node_that_refuses_ssh_is_said_to_and_what_works_without():
+    refused = "echo 'ssh: connect to host n1 port 22: Connection refused' >&2; exit 255"
+    way = Relayed(Here(), refused, "jupyter of run")
+
+    with pytest.raises(CommandFailed) as told:
+        way.connect()
+    way.close()
+
+    assert told.value.why == "ssh: connect to host n1 port 22: Connection refused"
+    assert "`rabaska shell`" in told.value.hint

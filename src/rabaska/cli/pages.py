@@ -4,7 +4,8 @@ import shlex
 import signal
 import sys
 import time
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,7 +22,7 @@ from rabaska.cli.options import (
     request_options,
 )
 from rabaska.domain.run_changes import TypedChanges
-from rabaska.errors import WrongUse
+from rabaska.errors import RabaskaError, WrongUse
 from rabaska.records.home import made_home
 
 if TYPE_CHECKING:
@@ -108,10 +109,13 @@ def jupyter(
             session = journey.next_to(chosen_run(run), home)
         else:
             session = journey.started(project_for(on, requests), on, home, reporter, new=new)
-        with journey.opened(session, home, reporter, port=port) as page:
+        name = session.record.name
+        with (
+            _said_to_go_on(name if session.own else "", reporter),
+            journey.opened(session, home, reporter, port=port) as page,
+        ):
             leave = "Ctrl-C leaves it, and it goes on"
             _show(page, reporter, browser=not no_browser, leave=leave)
-        name = session.record.name
         again = f"--beside {name}" if run else f"--on {session.record.cluster}"
         folder = journey.brought_home(session, home, reporter)
         reporter.step(f"`rabaska jupyter {again}` opens it again, `rabaska cancel {name}` ends it")
@@ -161,7 +165,8 @@ def code(
             record = journey.started(project_for(on, requests), on, home, reporter, new=new)
         else:
             record = chosen_run(run, on)
-        host = journey.as_host(record, home)
+        with _said_to_go_on(record.name if on and not run else "", reporter):
+            host = journey.as_host(record, home)
         config = _included(host.config, yes=yes)
         option = "" if config else f"-F {host.config} "
         terminal.data(host.name)
@@ -170,6 +175,17 @@ def code(
             command = shlex.join(["code", "--remote", f"ssh-remote+{host.name}", host.folder])
             reporter.step(f"`{command}` opens VS Code")
     return 0
+
+
+@contextmanager
+def _said_to_go_on(session: str, reporter: "Reporter") -> Iterator[None]:
+    """Say of a job that was started for nothing else that it is there, though nobody gets in."""
+    try:
+        yield
+    except RabaskaError:
+        if session:
+            reporter.warn(f"its job goes on; `rabaska cancel {session}` ends it")
+        raise
 
 
 def _included(config: Path, *, yes: bool) -> bool:

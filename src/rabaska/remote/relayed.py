@@ -27,7 +27,8 @@ _SSH_SAID = re.compile(
 )
 _NO_SSH = (
     "only Slurm and Flux start a command in a job that runs; here the login node goes to its node "
-    "by ssh: ask the site whether `ssh NODE` is allowed there to those who have a job on it"
+    "by ssh: ask the site whether `ssh NODE` is allowed there to those who have a job on it; "
+    "`rabaska shell`, `rabaska tensorboard` and `rabaska fetch` need no such way"
 )
 
 
