@@ -43,6 +43,7 @@ def test_a_notebook_and_an_editor_reach_the_node_and_a_second_user_does_not(make
         run, node = told["name"], told["jobs"][0]["host"]
         assert ports(lab, node) == []
         assert executes(browser, "import socket; print(socket.gethostname())") == node
+        assert ports(lab, node) == [], "nor does a kernel listen"
         record = f"{alice.store}/runs/{run}/servers/jupyter.json"
         socket = json.loads(lab.path(record).read_text())["socket"]
         folder = os.path.dirname(socket)

@@ -128,8 +128,9 @@ while True:
     told = json.loads(line.recv())
     if told["msg_type"] == "stream":
         print(told["content"]["text"], end="")
-    if told["msg_type"] == "execute_reply":
-        break
+    idle = told["content"].get("execution_state") == "idle"
+    if idle and told["parent_header"].get("msg_id") == head["msg_id"]:
+        break  # its answer may come before what it printed
 line.close()
 """
 

@@ -82,6 +82,12 @@ def test_a_notebook_runs_in_a_job_and_is_found_again_until_it_is_cancelled(noteb
         name = f"/api/contents/{quote('notes.txt')}"
         browser.json(name, "PUT", {"type": "file", "format": "text", "content": "hello"})
         assert executes(browser, "import os; print(os.environ['RABASKA_DATA'])").endswith(".files")
+        forks = (
+            "import os\nif os.fork() == 0:\n    print('forked', flush=True); os._exit(0)\nos.wait()"
+        )
+        assert executes(browser, forks + "\nimport time; time.sleep(1)") == "forked"
+        server = int(executes(browser, "import os; print(os.getppid())"))
+        assert open_ports([server, *processes.descendants(server)]) == []
         told = server_of(user, run)
         doors = [told["socket"], os.path.dirname(told["socket"])]
         assert [stat.S_IMODE(os.stat(door).st_mode) for door in doors] == [0o600, 0o700]
@@ -90,7 +96,7 @@ def test_a_notebook_runs_in_a_job_and_is_found_again_until_it_is_cancelled(noteb
         assert browser.asks("/api/status")[0] == 403
 
     with opened(user, "jupyter") as browser:
-        assert browser.json("/api/status")["kernels"] == 1, "the same, with what was computed"
+        assert browser.json("/api/status")["kernels"] == 3, "the same, with what was computed"
     notes = user.project / "results" / run / "output" / "notes.txt"
     # While the session goes on, new files are copied every 15 seconds.
     until(lambda: notes.exists() or (user.types("fetch", run) and notes.exists()), 60)

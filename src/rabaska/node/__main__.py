@@ -37,6 +37,7 @@ COMMANDS = {
     "relay": ".job.relay",
     "ssh-session": ".job.ssh_session",
     "serve": ".job.page_server",
+    "kernel": ".job.notebook_kernel",
     "tensorboard": ".job.tensorboard_server",
     "here": ".here.commands",
     "shell": ".job.interactive_shell",

@@ -17,6 +17,7 @@ from typing import Dict, List, Optional
 from .. import files, private_files
 from ..record.events import say
 from ..record.run_folder import RunFolder
+from . import notebook_kernel
 
 JUPYTER, TENSORBOARD = "jupyter", "tensorboard"
 CODE = "code"  # no server at all: the job is there for whoever comes by ssh
@@ -46,7 +47,11 @@ def main(argv: List[str]) -> int:
         if words is None:
             return MISSING
         os.mkdir(os.path.join(folder, "r"), 0o700)
-        environment.update(JUPYTER_TOKEN=token, JUPYTER_RUNTIME_DIR=os.path.join(folder, "r"))
+        environment.update(JUPYTER_TOKEN=token)
+        environment[notebook_kernel.FOLDER] = os.path.join(folder, "r")
+        notebook_kernel.write_kernel(os.path.join(folder, "k"), sys.executable)
+        paths = [os.path.join(folder, "k"), environment.get("JUPYTER_PATH", "")]
+        environment["JUPYTER_PATH"] = os.pathsep.join(filter(None, paths))
         environment.pop("JUPYTER_PREFER_ENV_PATH", None)
         return _serve(run, kind, words, environment, {"socket": path, "token": token})
     finally:
