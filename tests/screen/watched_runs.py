@@ -3,6 +3,7 @@
 import math
 from array import array
 from dataclasses import replace
+from types import SimpleNamespace
 
 from rabaska.domain.curves import Curve
 from rabaska.domain.runs import Checkpoint, Job, Phase, RunForecast, RunState, RunStatus
@@ -67,6 +68,7 @@ class SmallWatch:
         self.runs = list(runs)
         self.then = list(then)
         self.asked = 0
+        self.sync = SimpleNamespace()
 
     @property
     def clusters(self):

@@ -109,7 +109,7 @@ def _connect(cluster: str) -> None:
 def _print_lines(records: Sequence[RunRecord]) -> None:
     printed: dict[str, tuple[object, float]] = {}
     teller = working_notifier()
-    for seen in journey.follow(records, home()):
+    for seen in journey.follow(records, home(), lambda text: terminal.note(f"note: {text}")):
         run = seen.run
         if teller and run and not seen.trouble:
             teller(seen.record, run, seen.curves, seen.vitals)

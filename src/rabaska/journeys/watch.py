@@ -2,7 +2,7 @@
 
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from rabaska.domain.curves import Curve
@@ -15,6 +15,7 @@ from rabaska.steps.connect import cluster_named, connect_for, place_of
 from rabaska.steps.live_runs import LiveRuns
 from rabaska.steps.run_identity import confirm
 from rabaska.steps.shown_searches import ShownSearches
+from rabaska.steps.sync_trackers import LiveSync
 
 HERE = "here"
 _SHORTEST, _LONGEST = 5.0, 60.0  # seconds between two questions: sites ask for no more
@@ -62,6 +63,7 @@ class Watch:
                 seen = Seen(known.record, known.status, known.heard)
                 self._seen[seen.key] = seen
         self._opened: set[str] = set()
+        self.sync = LiveSync(home)
 
     def add(self, record: RunRecord) -> Seen:
         """Watch one more run, as the trial of a search."""
@@ -98,6 +100,9 @@ class Watch:
             # A run that is over stays the same object: nothing of it is drawn again.
             if not (seen.run and seen.run.state.over and _is_same(before, seen)):
                 self._seen[seen.key] = self._with_numbers(seen)
+            now = self._seen[before.key]
+            over = bool(now.run and now.run.state.over)
+            self.sync.look(now.record, now.curves, is_over=over)
         return any(heard.arriving for heard in answers)
 
     def open(self, key: str) -> None:
@@ -122,9 +127,12 @@ def _is_same(before: Seen, seen: Seen) -> bool:
     return replace(before.run, now=seen.run.now) == seen.run
 
 
-def follow(records: Sequence[RunRecord], home: Home) -> Iterator[Seen]:
+def follow(
+    records: Sequence[RunRecord], home: Home, complain: Callable[[str], None] = lambda _text: None
+) -> Iterator[Seen]:
     """Each run, each time that its cluster was asked, until all are over."""
     watch, pauses = Watch(records, home), dict.fromkeys((r.cluster for r in records), 0.0)
+    watch.sync.complain = complain
     due = dict.fromkeys(pauses, 0.0)
     while due:
         cluster = min(due, key=lambda name: due[name])
@@ -137,6 +145,10 @@ def follow(records: Sequence[RunRecord], home: Home) -> Iterator[Seen]:
         yield from watch.of(cluster)
         if all(seen.run and seen.run.state.over and not seen.trouble for seen in watch.of(cluster)):
             del due[cluster]
+    watch.sync.finish()
+    for seen in watch.seen():  # what came while another one was uploaded
+        watch.sync.look(seen.record, seen.curves, is_over=True)
+        watch.sync.finish()
 
 
 def next_pause(last: float, *, here: bool, took: float = 0.0) -> float:

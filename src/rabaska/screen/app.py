@@ -52,6 +52,7 @@ class WatchApp(Actions, App[None]):
         super().__init__()
         self._watch, self._only, self._teller = watch, only, teller
         self._searches, self._first = searches, first
+        watch.sync.complain = lambda text: self.call_from_thread(self.say, text)
         if teller:
             teller.complain = lambda text: self.call_from_thread(self.say, text)
         self._pollers = [Poller(name, self._ask, here=name == HERE) for name in watch.clusters]
