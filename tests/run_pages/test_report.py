@@ -10,6 +10,7 @@ from tests.run_pages.made_history import BEGAN, COMMIT, PLAN, STATUS, curve, his
 from rabaska.pages import report_file
 from rabaska.pages.axes import axis_for, said
 from rabaska.pages.drawings import chart_svg
+from rabaska.pages.visible_text import with_code
 from rabaska.views.report import Chart, run_report
 from rabaska.views.run_cost import run_cost
 from rabaska.views.time_line import time_line
@@ -146,3 +147,22 @@ def test_markdown_takes_nothing_for_markup():
 
     assert r"a \| b \`c\` \<img src=x\> \*d\*" in text
     assert r"\[x\](http://y)" in text
+
+
+def test_what_a_node_measured_that_never_changed_is_a_sentence_and_no_chart():
+    vitals = {
+        "n1": {
+            "processes": curve("processes", [2.0] * 9, "processes", steps=False),
+            "bytes read": curve("bytes read", [1.0, 2.0], "bytes/s", steps=False),
+        }
+    }
+
+    report = run_report(history(vitals=vitals))
+
+    assert report.constant == (("processes", "2"),)
+    assert [chart.title for chart in report.vitals] == ["bytes read per second"]
+    assert "all the time: processes 2" in report_file.html([report])
+
+
+def test_what_stands_between_backquotes_is_code_and_nothing_else_is_markup():
+    assert with_code("type `a <b>` or <i>") == "type <code>a &lt;b&gt;</code> or &lt;i&gt;"

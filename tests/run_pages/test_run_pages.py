@@ -25,6 +25,15 @@ def test_the_list_shows_every_run_and_chooses_among_them(desk):
     assert by_name.index("cats-7f3a") < by_name.index("dogs-1234")
 
 
+def test_a_run_that_is_submitted_meanwhile_is_in_the_list_at_once(desk):
+    browser = desk.opens()
+    before = desk.shown.version
+    desk.add("dogs-1234")
+
+    assert "dogs-1234" in browser.get("/part/runs").text
+    assert desk.shown.version > before
+
+
 def test_a_run_has_its_state_its_jobs_its_curves_and_its_buttons(desk):
     run, _ = desk.add()
     desk.tells(run, "train/loss", [2.0, 1.0])

@@ -17,9 +17,16 @@ from rabaska.steps.live_runs import LiveRun
 from rabaska.steps.run_history import RunHistory, plan_and_script
 from rabaska.steps.shown_runs import ShownRuns, known_status
 from rabaska.views.bottlenecks import bottleneck_views
-from rabaska.views.report import RunReport, chart_names, run_report, unlike
+from rabaska.views.report import (
+    RunReport,
+    chart_names,
+    constant_vitals,
+    run_report,
+    unlike,
+    vital_title,
+)
 from rabaska.views.run_table import is_wanted, known_keys, run_lines, sort_key
-from rabaska.views.runs import JOB_HEADINGS, run_view
+from rabaska.views.runs import JOB_HEADINGS, LONGEST_NAME, run_view
 from rabaska.views.time_line import time_line
 
 _MOST_COMPARED = 12
@@ -111,23 +118,24 @@ def run(request: Request) -> Response:
 
 def _vital_names(vitals: Mapping[str, Mapping[str, Any]]) -> list[tuple[str, list[list[str]]]]:
     """What is measured alike is one chart."""
-    from rabaska.views.report import vital_title
-
     grouped: dict[str, list[list[str]]] = {}
     for node, curves in vitals.items():
         for name, curve in curves.items():
             grouped.setdefault(vital_title(name, curve.source), []).append([node, name])
-    return list(grouped.items())
+    same = {title for title, _ in constant_vitals(vitals)}
+    return [(title, pairs) for title, pairs in grouped.items() if title not in same]
 
 
 def _head(live: LiveRun, key: str) -> dict[str, Any]:
     status = known_status(live)
     view = run_view(status)
+    curve = status.curve.name[:LONGEST_NAME] if status.curve else ""  # drawn better below
     return {
         "live": live,
         "key": key,
         "status": status,
         "view": view,
+        "remarks": [one for one in view.remarks if one.label != curve],
         "bars": time_line(status),
         "kinds": report_file.kinds_of(time_line(status)),
         "reasons": {bar.job: bar.reason for bar in time_line(status)},
@@ -157,7 +165,11 @@ def part(request: Request) -> Response:
     shown = shown_of(request)
     if what == "charts":
         curves, vitals = shown.series(live.record), shown.vitals(live.record)
-        names = {"charts": chart_names(curves)[:_MOST_CHARTS], "vitals": _vital_names(vitals)}
+        names = {
+            "charts": chart_names(curves)[:_MOST_CHARTS],
+            "vitals": _vital_names(vitals),
+            "constant": constant_vitals(vitals),
+        }
         return page("run_charts.html", key=key, more=len(curves) - _MOST_CHARTS, **names)
     if what == "log":
         job = request.query_params.get("job", "")

@@ -78,9 +78,10 @@ class ShownRuns:
         was_away = time.monotonic() - self._looked > _LOOKED
         self._looked = time.monotonic()
         if self._listed != self._changed():
+            before = self.version
             self.reload()
-            self.ask_soon()
-        elif was_away:
+            was_away |= self.version != before  # asking writes into the list, too
+        if was_away:
             self.ask_soon()
 
     def _changed(self) -> int:

@@ -54,6 +54,7 @@ class RunReport:
     bars: tuple[JobBar, ...]
     charts: tuple[Chart, ...]
     vitals: tuple[Chart, ...]
+    constant: tuple[tuple[str, str], ...]  # what the nodes measured that never changed
     log: tuple[str, ...]  # the last lines, where they may say why the run stopped
     advice: tuple[Advice, ...]
     slow: tuple[BottleneckView, ...]  # what it loses time with, the most costly first
@@ -83,6 +84,7 @@ def run_report(history: RunHistory) -> RunReport:
         bars=time_line(run),
         charts=charts(history.curves),
         vitals=vital_charts(history.vitals),
+        constant=constant_vitals(history.vitals),
         log=view.log,
         advice=view.advice,
         slow=bottleneck_views(run),
@@ -106,11 +108,32 @@ def chart_names(curves: Mapping[str, Curve]) -> list[tuple[str, list[str]]]:
 
 
 def vital_title(name: str, unit: str) -> str:
-    """`GPU use (fraction)`, of each GPU."""
-    return re.sub(r"^gpu\d+ ", "GPU ", name) + (f" ({unit})" if unit else "")
+    """`GPU use (fraction)`, of each GPU; `cores used` says its unit itself."""
+    title = re.sub(r"^gpu\d+ ", "GPU ", name)
+    plain = unit.partition("/")[0]
+    per = unit.partition("/")[2]
+    if not unit or (plain in title and not per):
+        return title
+    return f"{title} per second" if plain in title and per == "s" else f"{title} ({unit})"
+
+
+def constant_vitals(vitals: Vitals) -> tuple[tuple[str, str], ...]:
+    """What was the same all the time needs a sentence, and no chart: its title, and its value."""
+    told = []
+    for chart in _all_vitals(vitals):
+        values = {value for _, curve in chart.curves for value in curve.values}
+        if len(values) == 1:
+            told.append((chart.title, f"{values.pop():.6g}"))
+    return tuple(told)
 
 
 def vital_charts(vitals: Vitals) -> tuple[Chart, ...]:
+    """Of what changed; see `constant_vitals`."""
+    same = {title for title, _ in constant_vitals(vitals)}
+    return tuple(chart for chart in _all_vitals(vitals) if chart.title not in same)
+
+
+def _all_vitals(vitals: Vitals) -> tuple[Chart, ...]:
     """What is measured alike is one chart: the use of all GPUs, the memory of all nodes."""
     grouped: dict[str, list[tuple[str, Curve]]] = {}
     for node, curves in vitals.items():

@@ -31,7 +31,7 @@ ADVICE_HEADINGS = ("what it means", "what to do")
 
 _FILES_NAMED = 5  # in one line
 _METRICS_NAMED = 3  # in one line
-_SPARK, _LONGEST_NAME = 40, 36  # letters: together they fit into 80 columns
+_SPARK, LONGEST_NAME = 40, 36  # letters: together they fit into 80 columns
 
 
 @dataclass(frozen=True)
@@ -267,7 +267,7 @@ def _remarks(run: RunStatus) -> Iterator[Remark]:
         values = ", ".join(_metric(name, value) for name, value in run.metrics.items())
         yield Remark("", "last reported", values)
     if run.curve and len(run.curve.values) > 1:
-        line, name = spark_line(run.curve.values, _SPARK), run.curve.name[:_LONGEST_NAME]
+        line, name = spark_line(run.curve.values, _SPARK), run.curve.name[:LONGEST_NAME]
         yield Remark("", name, line)
     for job in run.jobs[-1:]:
         if job.reason and job.reason not in run.reason:

@@ -295,3 +295,18 @@ def test_steps_made_again_are_counted_where_both_ends_are_known(
     last_before: int | None, first: int | None, every: int, redone: int | None
 ) -> None:
     assert steps_redone(last_before, first, every) == redone
+
+
+def test_a_program_that_prints_nothing_has_the_newest_values_of_its_series(tmp_path: Path) -> None:
+    run = make_run(tmp_path)
+    begin_job(run)
+    newest = [["val/acc", 9, "0.5"], ["train/loss", 9, "nan"], ["odd"], 7]
+    told = {"main": "train/loss", "curve": [2.0, 1.0], "newest": newest}
+    os.makedirs(f"{run.path}/series", exist_ok=True)
+    with open(f"{run.path}/series/summary.json", "w") as file:
+        json.dump(told, file)
+
+    found = report(run.path)
+
+    assert list(found["metrics"].items()) == [("train/loss", None), ("val/acc", 0.5)]
+    assert found["curve"] == {"name": "train/loss", "values": [2.0, 1.0]}

@@ -1,9 +1,11 @@
 """The jobs of a run as `report` lists them: how each began and ended, and what it printed."""
 
+import math
 import os
 import time
 from typing import Any, Dict, List, Optional, Tuple
 
+from .. import files
 from ..record import (
     chain_rule,
     field_types,
@@ -20,6 +22,7 @@ from ..record.run_folder import RunFolder
 
 Json = Dict[str, Any]
 
+_NEWEST = 6  # values of series that are told
 _SILENT = 15.0  # seconds; a job gives a sign of life every two
 
 
@@ -128,3 +131,32 @@ def time_written(path: str) -> Optional[float]:
         return os.stat(path).st_mtime
     except OSError:
         return None
+
+
+def series_summary(run: RunFolder) -> Json:
+    """Of its series, as the newest job that has any noted it."""
+    try:
+        return files.read_json(os.path.join(run.path, "series", "summary.json")) or {}
+    except ValueError:
+        return {}
+
+
+def newest_values(told: Json) -> Dict[str, Optional[float]]:
+    """What a program wrote last that prints nothing of it; what matters most first."""
+    found = {}
+    for line in told.get("newest") or []:
+        try:
+            name, _, text = line
+            value = float(text)
+        except (TypeError, ValueError):
+            continue
+        found[str(name)] = value if math.isfinite(value) else None
+    names = sorted(found, key=lambda name: name != told.get("main"))
+    return {name: found[name] for name in names[:_NEWEST]}
+
+
+def main_curve(told: Json) -> Optional[Json]:
+    """The course of the metric that matters most."""
+    if not isinstance(told.get("main"), str) or not isinstance(told.get("curve"), list):
+        return None
+    return {"name": told["main"], "values": told["curve"]}

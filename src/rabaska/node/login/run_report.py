@@ -28,7 +28,16 @@ from ..record import (
 from ..record.run_folder import RunFolder
 from ..record.run_forecast import outlook, saving
 from ..vitals.recent import recent
-from .job_reports import Json, ended_for_memory, job_reports, last_metrics, time_written
+from .job_reports import (
+    Json,
+    ended_for_memory,
+    job_reports,
+    last_metrics,
+    main_curve,
+    newest_values,
+    series_summary,
+    time_written,
+)
 
 TAIL_LINES = 20
 TAIL_BYTES = 16 * 1024
@@ -76,6 +85,7 @@ def report(path: str, tail: int = TAIL_LINES) -> Json:
     problems += [told.format(name) for name in _attempt(problems, "jobs", [], jobs.damaged, run)]
     lines = _attempt(problems, "metrics.jsonl", [], _metrics_of_last, run)
     problems += _attempt(problems, "jobs", [], _did_nothing, run, lines)
+    summary = _attempt(problems, "series", {}, series_summary, run)
     return {
         "run": run_plan.run if run_plan else run.name,
         "id": run_plan.id if run_plan else None,
@@ -96,8 +106,8 @@ def report(path: str, tail: int = TAIL_LINES) -> Json:
         "restarts": _attempt(problems, "logs", [], phases.restarts, run),
         "data": _attempt(problems, "events.jsonl", [], _staged, run),
         "checkpoint": _shown(saved) if isinstance(saved, dict) else None,
-        "metrics": last_metrics([found for _, found in each]),
-        "curve": _attempt(problems, "series", None, _curve, run),
+        "metrics": last_metrics([found for _, found in each]) or newest_values(summary),
+        "curve": main_curve(summary),
         "speed": _attempt(problems, "metrics.jsonl", None, metrics.speed, lines),
         "vitals": _attempt(problems, "vitals", {}, _vitals, run, lines),
         "ranks": _attempt(problems, "ranks.jsonl", [], _ranks, run),
@@ -151,17 +161,6 @@ def _staged(run: RunFolder) -> List[Json]:
         for one in placed
         if isinstance(one, dict) and not field_types.misfit(one, shape, list(shape))
     ]
-
-
-def _curve(run: RunFolder) -> Optional[Json]:
-    """The course of the metric that matters most, as the newest job that has any noted it."""
-    try:
-        told = files.read_json(os.path.join(run.path, "series", "summary.json")) or {}
-    except ValueError:
-        return None
-    if not isinstance(told.get("main"), str) or not isinstance(told.get("curve"), list):
-        return None
-    return {"name": told["main"], "values": told["curve"]}
 
 
 def _extended(run: RunFolder) -> Optional[Json]:

@@ -140,6 +140,19 @@ export function keepFresh() {
     history.replaceState(null, "", query.size ? `/?${query}` : "/");
     renew(document.getElementById("runs"));
   });
+  choose?.addEventListener("submit", (event) => {
+    if (event.submitter?.getAttribute("form") === "marked") return;
+    event.preventDefault();
+    document.activeElement.blur();
+  });
+  document.addEventListener("click", (event) => {
+    const key = event.target.closest("button[data-sort]")?.dataset.sort;
+    if (!key || !choose) return;
+    const { sort, reverse } = choose.elements;
+    reverse.checked = sort.value === key && !reverse.checked;
+    sort.value = key;
+    choose.dispatchEvent(new Event("input"));
+  });
   const more = document.querySelector("[data-more]");
   if (more) requestAnimationFrame(() => setTimeout(() => renew(more)));
   showAges();

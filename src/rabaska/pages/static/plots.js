@@ -55,7 +55,8 @@ function tables(figure, curves) {
   const data = curves.map((curve, place) => {
     // Runs that are compared begin together, whenever that was.
     const start = isCompared(figure) && isTime() ? curve.x[0] ?? 0 : 0;
-    const x = start ? curve.x.map((at) => at - start) : curve.x;
+    let x = start ? curve.x.map((at) => at - start) : curve.x;
+    if (isVital(figure)) [x, curve.y] = withGaps(x, curve.y);
     const label = isCompared(figure) || isVital(figure) ? curve.run : curve.name;
     if (weight) lines.push({ label, place, faint: true });
     lines.push({ label, place });
@@ -67,6 +68,19 @@ function tables(figure, curves) {
   return { lines, data: data.length > 1 ? uPlot.join(data) : data[0] ?? [[], []] };
 }
 
+// A node tells nothing between two jobs: no line joins what is far apart.
+function withGaps(x, y) {
+  const apart = x.slice(1).map((at, place) => at - x[place]).sort((one, other) => one - other);
+  const most = apart.length > 20 ? 12 * apart[apart.length >> 1] : Infinity;
+  const places = [], values = [];
+  x.forEach((at, place) => {
+    if (place && at - x[place - 1] > most) { places.push((at + x[place - 1]) / 2); values.push(null); }
+    places.push(at);
+    values.push(y[place]);
+  });
+  return [places, values];
+}
+
 const isLog = () => control("log-axis")?.checked ?? false;
 
 function said(value) {
@@ -75,6 +89,7 @@ function said(value) {
   if (size >= 1e12) return `${+(value / 1e12).toPrecision(4)}T`;
   if (size >= 1e9) return `${+(value / 1e9).toPrecision(4)}G`;
   if (size >= 1e6) return `${+(value / 1e6).toPrecision(4)}M`;
+  if (size >= 1e4) return `${+(value / 1e3).toPrecision(4)}k`;
   return String(+value.toPrecision(5));
 }
 
@@ -83,9 +98,30 @@ function since(seconds) {
   return seconds < 7200 ? `${+(seconds / 60).toFixed(1)} min` : `${+(seconds / 3600).toFixed(2)} h`;
 }
 
+// As the rest of the page writes them, wherever the browser believes to be.
+const two = (number) => String(number).padStart(2, "0");
+
+function clockWords(plot, marks, _axis, _space, apart) {
+  let day = "";
+  return marks.map((at) => {
+    const then = new Date(at * 1000);
+    const date = `${then.getFullYear()}-${two(then.getMonth() + 1)}-${two(then.getDate())}`;
+    const seconds = apart < 60 ? `:${two(then.getSeconds())}` : "";
+    const time = apart >= 86400 ? "" : `${two(then.getHours())}:${two(then.getMinutes())}${seconds}`;
+    const words = date === day ? time : [time, date].filter(Boolean).join("\n");
+    day = date;
+    return words;
+  });
+}
+
+function clockValue(at) {
+  const then = new Date(at * 1000);
+  return `${then.getFullYear()}-${two(then.getMonth() + 1)}-${two(then.getDate())} ${two(then.getHours())}:${two(then.getMinutes())}:${two(then.getSeconds())}`;
+}
+
 function options(figure, lines) {
   const clock = isVital(figure) || (isTime() && !isCompared(figure));
-  const words = clock ? undefined : (plot, marks) => marks.map(isTime() ? since : said);
+  const words = clock ? clockWords : (plot, marks) => marks.map(isTime() ? since : said);
   const axis = { stroke: ink("dim"), grid: { stroke: ink("line"), width: 1 }, ticks: { stroke: ink("line") } };
   const gaps = !isVital(figure);
   return {
@@ -95,7 +131,7 @@ function options(figure, lines) {
     scales: { x: { time: clock }, y: { distr: isLog() && !isVital(figure) ? 3 : 1 } },
     axes: [{ ...axis, values: words }, { ...axis, size: 56, values: (plot, marks) => marks.map((one) => (one === null ? "" : said(one))) }],
     series: [
-      { label: clock ? "time" : isTime() ? "since its start" : "step", value: words && ((plot, at) => (at === null ? "–" : isTime() ? since(at) : said(at))) },
+      { label: clock ? "time" : isTime() ? "since its start" : "step", value: (plot, at) => (at === null ? "–" : clock ? clockValue(at) : isTime() ? since(at) : said(at)) },
       ...lines.map((line) => ({
         label: line.faint ? `${line.label} (not smoothed)` : line.label,
         stroke: colour(line.place), width: line.faint ? 1 : 1.7, alpha: line.faint ? 0.3 : 1,
