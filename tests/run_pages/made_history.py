@@ -74,7 +74,13 @@ def history(name="cats-7f3a", **changes):
             "val/loss": curve("val/loss", [2.5, 1.5]),
             "lr": curve("lr", [0.1, 0.01]),
         },
-        "vitals": {"n1": {"gpu0 power": curve("gpu0 power", [360.0] * 50 + [359.0, 361.0] + [360.0] * 49, "W", steps=False)}},
+        "vitals": {
+            "n1": {
+                "gpu0 power": curve(
+                    "gpu0 power", [360.0] * 50 + [359.0, 361.0] + [360.0] * 49, "W", steps=False
+                )
+            }
+        },
         "seen": BEGAN + 300,
     }
     return RunHistory(**{**given, **changes})

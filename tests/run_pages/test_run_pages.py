@@ -104,6 +104,28 @@ def test_the_log_can_be_searched(desk):
     assert '<span class="dim">4 </span>epoch 2' in found
 
 
+def test_what_is_no_text_does_not_end_the_search_in_a_log(desk):
+    run, _ = desk.add()
+    with open(run.log(1), "wb") as file:
+        file.write(b"\x00\xff\xfe binary\nneedle\xff here\n")
+    browser = desk.opens()
+
+    assert "needle" in browser.get("/part/run/cats-7f3a/log?search=NEEDLE").text
+    assert "no line contains it" in browser.get("/part/run/cats-7f3a/log?search=hay").text
+
+
+def test_a_log_of_ten_gigabytes_is_shown_and_its_end_searched(desk):
+    run, _ = desk.add()
+    with open(run.log(1), "wb") as file:
+        file.truncate(10 << 30)
+        file.seek(0, 2)
+        file.write(b"\nneedle here\nthe end\n")
+    browser = desk.opens()
+
+    assert "the end" in browser.get("/part/run/cats-7f3a/log").text
+    assert "needle here" in browser.get("/part/run/cats-7f3a/log?search=needle").text
+
+
 def test_checkpoints_have_their_age_and_whether_they_are_valid(desk):
     run, _ = desk.add(patterns=["*.pt"])
     os.makedirs(f"{run.carried(1)}/output", exist_ok=True)

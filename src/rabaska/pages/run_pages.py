@@ -177,7 +177,8 @@ def part(request: Request) -> Response:
         told = run_details.log_page(
             live.record, shown.home, job=int(job) if job.isdecimal() else 0, search=search
         )
-        return page("run_log.html", log=told, search=search, say_size=say_size)
+        searched = run_details.SEARCHED
+        return page("run_log.html", log=told, search=search, searched=searched, say_size=say_size)
     if what == "checkpoints":
         told_of = run_details.checkpoints(live.record, shown.home)
         return page(

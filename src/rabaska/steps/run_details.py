@@ -23,6 +23,7 @@ from rabaska.steps.run_identity import in_folder, refuse_other
 
 LOG_BYTES = 200_000  # of the end of a log: what a page shows
 LOG_LINES = 500  # that hold what was searched for
+SEARCHED = 1 << 30  # bytes of the end of a log: more would keep a login node busy for long
 _SIZES = "== sizes"
 _LONGEST_LINE = 4000  # characters
 _CHECKPOINT = {"path": str, "size": int, "written": (int, float), "problem": str}
@@ -86,8 +87,14 @@ def log_page(record: RunRecord, home: Home, *, job: int = 0, search: str = "") -
 def _log_script(path: str, job: int, search: str) -> str:
     wanted = f"logs/job-{job:03d}.log" if job else '"$(ls logs/job-*.log | sort -V | tail -n 1)"'
     if search:
-        found = f"grep -n -i -F -e {quoted([search])} -- {wanted} | cut -c -{_LONGEST_LINE}"
-        shown = f"{found} | tail -n {LOG_LINES + 1}"
+        # Bytes that are no text must not end the search (-a); of gigabytes the end is searched,
+        # where the numbers of lines are not known.
+        grep = f"LC_ALL=C grep -a -i -F -e {quoted([search])}"
+        whole = f'{grep} -n -- "$log"'
+        end = f"tail -c {SEARCHED} -- \"$log\" | tr -d '\\000' | {grep} | sed 's/^/:/'"
+        found = f'if [ "$(wc -c < "$log")" -gt {SEARCHED} ]; then {end}; else {whole}; fi'
+        cut = f"LC_ALL=C cut -c -{_LONGEST_LINE}"
+        shown = f"log={wanted}\n{{ {found}; }} | {cut} | tail -n {LOG_LINES + 1}"
     else:
         shown = f"tail -c {LOG_BYTES} {wanted}"
     sizes = 'for one in logs/job-*.log; do [ -f "$one" ] && wc -c "$one"; done'
@@ -102,7 +109,7 @@ def _read_log(output: str, job: int, *, found: bool) -> dict[str, Any]:
     chosen = job or max(sizes, default=0)
     size = sizes.get(chosen, 0)
     lines: list[tuple[int | None, str]] = []
-    for line in text.split("\n")[: -1 if text.endswith("\n") else None]:
+    for line in text.split("\n")[: -1 if text.endswith("\n") or not text else None]:
         number, colon, rest = line.partition(":") if found else ("", "", line)
         shown = rest if colon or not found else line
         drawn = shown.rstrip("\r").rpartition("\r")[2][:_LONGEST_LINE]

@@ -1,9 +1,12 @@
 """What a run's program printed, job after job, and while it still prints."""
 
+import io
 import os
+import re
 import subprocess
 import sys
 import time
+import tracemalloc
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -11,6 +14,7 @@ import pytest
 from made_runs import begin_job, end_job, make_run, print_log
 
 from rabaska.node import files
+from rabaska.node.login.follow_log import MatchPrinter
 from rabaska.node.record import chain_rule
 from rabaska.node.record.log_times import LogTimes
 from rabaska.node.record.run_folder import RunFolder
@@ -248,3 +252,19 @@ def test_what_was_printed_before_is_left_out(tmp_path):
     ]
     assert printed(run, "--since", "60", "--job", "2").decode() == "new\n"
     assert "old" in printed(run, "--since", "9000").decode()
+
+
+def test_a_bar_that_was_drawn_for_days_is_searched_in_little_memory(tmp_path: Path) -> None:
+    log = tmp_path / "job.log"
+    log.write_bytes(b"\r" + b"\r".join(b"%06d it/s" % one for one in range(300_000)) + b"\n")
+    found = io.BytesIO()
+    printer = MatchPrinter(found, 0, re.compile("299999"))
+
+    tracemalloc.start()
+    end = printer.copy(str(log), 0)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+
+    assert end == log.stat().st_size
+    assert b"299999 it/s\n" in found.getvalue()
+    assert peak < log.stat().st_size / 4

@@ -120,9 +120,13 @@ class MatchPrinter(Printer):
             if os.fstat(stream.fileno()).st_size < position:
                 position = 0
             stream.seek(position)
-            for line in stream:
-                if not line.endswith(b"\n") and len(line) < CHUNK:
-                    break  # it may go on
+            for line in iter(lambda: stream.readline(CHUNK), b""):
+                if not line.endswith(b"\n"):
+                    if len(line) < CHUNK:
+                        break  # it may go on
+                    # A bar that was drawn for days is one line: it is taken piece by piece.
+                    line = line[: line.rfind(b"\r") + 1] or line
+                    stream.seek(position + len(line))
                 position += len(line)
                 self._match(line)
         return position
