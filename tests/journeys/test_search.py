@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from rabaska.errors import NoSuchRun, RabaskaError, SettingsError, WrongUse
+from rabaska.errors import EnvironmentFailed, NoSuchRun, RabaskaError, SettingsError, WrongUse
 
 TRAIN = """\
 import argparse, math, os, time
@@ -195,3 +195,45 @@ def test_the_plan_of_a_search_is_shown_and_nothing_is_made(project):
 def test_without_a_search_there_is_none_to_show(project):
     with pytest.raises(RabaskaError, match="no searches yet"):
         project.types("search", "status")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("program", "words"),
+    [
+        (
+            TRAIN.replace("val_accuracy", "val_loss"),
+            "it never reported val_accuracy; it reported val_loss",
+        ),
+        (TRAIN + "raise ValueError('no such layer')\n", "its last line: ValueError: no such layer"),
+        (TRAIN.replace("round(value, 6)", "float('nan')"), "its metric is nan"),
+    ],
+)  # fmt: skip
+def test_a_search_whose_trials_all_fail_alike_stops_after_three_and_says_why(
+    project, program, words
+):
+    (project.project / "train.py").write_text(program)
+    _changed(project, at_once="1", lr="[0.1, 0.01, 0.001]", depth="{int = [1, 9]}")
+
+    project.types("search", "run", "--wait", "--no-doctor", "--", "--epochs", "1")
+
+    found = _status(project)
+    assert (found["state"], len(found["trials"])) == ("failed", 3)
+    assert found["halted"].startswith("3 trials failed in the same way and none succeeded: ")
+    assert words in found["halted"]
+    assert words in project.types("search", "status")
+
+
+def test_optuna_that_cannot_be_had_is_told_before_anything_is_submitted(project, monkeypatch):
+    for name, value in {"PIP_CONFIG_FILE": "/dev/null", "PIP_NO_INDEX": "1"}.items():
+        monkeypatch.setenv(name, value)
+    for name in ("PIP_FIND_LINKS", "PIP_EXTRA_INDEX_URL", "PIP_INDEX_URL"):
+        monkeypatch.delenv(name, raising=False)
+    _changed(project, method='"tpe"', trials="3")
+
+    with pytest.raises(EnvironmentFailed) as refusal:
+        project.types("search", "run", "--no-doctor")
+
+    assert "`tpe` needs Optuna, which cannot be had on here" in str(refusal.value)
+    assert '`method = "random"` or "sobol"' in refusal.value.hint
+    assert not (project.user.home / "store/searches").exists()

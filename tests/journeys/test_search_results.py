@@ -1,11 +1,20 @@
 """What is proposed for a search, and what its results become elsewhere."""
 
 import json
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
 
-from rabaska.domain.search import FAILED, FINISHED, PRUNED, SearchState, SearchStatus, Trial
+from rabaska.domain.search import (
+    FAILED,
+    FINISHED,
+    INTERRUPTED,
+    PRUNED,
+    SearchState,
+    SearchStatus,
+    Trial,
+)
 from rabaska.domain.trial_values import arguments_of, each_of, trial_numbered
 from rabaska.errors import CommandFailed, NoSuchRun, SettingsError, SubmissionRefused, WrongUse
 from rabaska.journeys import search as journey
@@ -87,6 +96,22 @@ def test_the_best_is_the_smallest_where_less_is_better_and_pruned_trials_come_af
     assert shown.rows[0][:4] == ("1", "0.5", "0.1", "a")
     with pytest.raises(WrongUse, match="there is no column `depth`"):
         views.table(FOUND, sort="depth")
+
+
+def test_what_a_user_should_know_stands_beside_the_table():
+    full = Trial(4, "cats-7f3a-t4", {"lr": 0.3, "k": "a"}, INTERRUPTED, None, "quota exceeded")
+    missing = replace(FOUND.trials[2], names=("loss",), why="it never reported val_loss")
+    told = {
+        "full": replace(FOUND, state=SearchState.INTERRUPTED, trials=(*FOUND.trials, full)),
+        "missing": replace(FOUND, trials=(FOUND.trials[0], missing)),
+    }
+
+    said = {name: [str(one) for one in views.remarks(found)] for name, found in told.items()}
+
+    assert said["full"][0] == (
+        "trial 4: quota exceeded; free some space, then `rabaska search more 0 cats-7f3a`"
+    )
+    assert said["missing"] == ["trial 3: it never reported val_loss"]
 
 
 def test_each_takes_lists_and_ranges():

@@ -8,7 +8,7 @@ import pytest
 from tests.node.series import written
 
 from rabaska.records.series_files import read_series
-from rabaska.settings.tracker_consent import write_wandb_consent
+from rabaska.settings.own_settings import write_wandb_consent
 
 pytestmark = pytest.mark.slow
 

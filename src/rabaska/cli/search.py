@@ -27,7 +27,7 @@ from rabaska.domain.projects import Project
 from rabaska.domain.run_changes import TypedChanges
 from rabaska.domain.runs import Checks, Draw
 from rabaska.domain.search import Search, SearchStatus
-from rabaska.domain.trial_values import arguments_of, each_of, trial_numbered
+from rabaska.domain.trial_values import arguments_of, each_of, file_option_of, trial_numbered
 from rabaska.journeys import search as journey
 from rabaska.journeys import search_results
 from rabaska.records.home import home
@@ -164,6 +164,8 @@ def with_trial(project: Project, number: int, of: str, *, write: bool) -> Projec
     """The project with the values of a trial of a search."""
     found = journey.status(chosen_search(of), home())
     trial = trial_numbered(found, number)
+    if write and (option := file_option_of(found, trial)):
+        terminal.note(f"the values of trial {number} are in a file of their own, after {option}")
     return search_results.project_of_trial(project, found, trial, write=write)
 
 

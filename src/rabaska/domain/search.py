@@ -159,15 +159,27 @@ class SearchStatus:
 
 
 def ignored(trials: Sequence[Trial]) -> str:
-    """A parameter that seems to change nothing: the same result for all its values; "" if none."""
+    """Parameters that seem to change nothing: the same result for all their values; "" if none."""
     done = [
         one for one in trials if one.state == FINISHED and one.value is not None and not one.repeats
     ]
-    if len(done) >= 3 and len({one.value for one in done}) == 1:
-        varied = [
-            name
-            for name in dict.fromkeys(key for one in done for key in one.values)
-            if len({repr(one.values.get(name)) for one in done}) > 1
-        ]
-        return ", ".join(varied)
-    return ""
+    names = dict.fromkeys(key for one in done for key in one.values)
+    return ", ".join(name for name in names if _changes_nothing(name, done))
+
+
+def _changes_nothing(name: str, done: Sequence[Trial]) -> bool:
+    """Whether the result is the same to the last digit whatever `name` is, in three trials or more.
+
+    Where others matter, trials are compared that differ in this one alone: a grid has such.
+    """
+    varied = [one for one in done if name in one.values]
+    if len({repr(one.values[name]) for one in varied}) < 2:
+        return False
+    if len(varied) >= 3 and len({one.value for one in varied}) == 1:
+        return True
+    alike: dict[str, list[Trial]] = {}
+    for one in varied:
+        rest = repr(sorted((key, value) for key, value in one.values.items() if key != name))
+        alike.setdefault(rest, []).append(one)
+    pairs = [group for group in alike.values() if len(group) > 1]
+    return len(pairs) > 1 and all(len({one.value for one in group}) == 1 for group in pairs)

@@ -58,8 +58,13 @@ def plan_lines(planned: PlannedSearch) -> list[str]:
     each = f", {planned.slots} trials in each" if planned.slots > 1 else ""
     trials = counted(search.trials or 0, "trial")
     stopping = f", early stopping by {search.stopping}" if search.stopping != "none" else ""
+    repeats = (
+        f", then the best {search.repeat_best} with {counted(search.repeats, 'other seed')} each"
+        if search.repeats
+        else ""
+    )
     return [
-        f"search {planned.name}: {trials} by {search.method}{stopping}",
+        f"search {planned.name}: {trials} by {search.method}{stopping}{repeats}",
         f"at once: {planned.at_once}",
         f"jobs: {jobs} of {walltime} each{each}; {hours} at most{more if planned.grows else ''}",
         f"command of a trial: {' '.join(planned.trial.plan.command)} …",
@@ -140,8 +145,8 @@ def remarks(found: SearchStatus) -> list[Remark]:
         told.append(Remark(WARNING, f"trial {nameless.number}", nameless.why))
     same = ignored(found.trials)
     if same:
-        text = f"every trial has the same {found.metric}, to the last digit; the program may ignore"
-        told.append(Remark(WARNING, "warning", f"{text} {same}"))
+        text = f"{found.metric} is the same to the last digit for all values of {same}"
+        told.append(Remark(WARNING, "warning", f"{text}; the program may ignore it"))
     if found.state in (SearchState.INTERRUPTED, SearchState.STOPPED):
         left = found.total - sum(one.ended is not None for one in found.trials)
         text = f"{counted(left, 'trial')} left; `rabaska search more 0 {found.name}` continues"

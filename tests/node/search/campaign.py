@@ -107,13 +107,16 @@ class Campaign:
         harms = ["kill"] * self.asked.kills + ["tear"] * self.asked.torn
         harms += ["fill"] * (self.asked.full if self.disk else 0)
         self.draw.shuffle(harms)
+        planned = len(harms)
         while True:
-            harmed = bool(harms) and getattr(self, harms[-1])()
+            # As many harms as trials ended, in proportion: so a slow computer gets on as well.
+            due = (len(self.known) + 3) * planned / self.trials
+            harmed = sum(done.values()) < due and bool(harms) and getattr(self, harms[-1])()
             if harmed:
                 done[harms.pop()] += 1
-                self.look()
             # The command is asked as well, now and then: it takes longer than a trial.
-            if not harmed or sum(done.values()) % 25 == 0:
+            self.look()
+            if not self.workers() or sum(done.values()) % 25 == 0 or len(self.known) == self.trials:
                 state = self.check().state
                 if state == SearchState.FINISHED:
                     break
@@ -146,7 +149,7 @@ class Campaign:
                 assert before == value, f"trial {number}: {before}, now {value}"
 
     def kill(self) -> bool:
-        victims = [pid for pid in _processes() if self._is_ours(pid)]
+        victims = self.workers()
         if not victims:
             return False
         try:
@@ -154,6 +157,10 @@ class Campaign:
         except ProcessLookupError:
             return False
         return True
+
+    def workers(self) -> list[int]:
+        """Workers, agents and programs."""
+        return [pid for pid in _processes() if self._is_ours(pid)]
 
     def _is_ours(self, pid: int) -> bool:
         words = _words(pid)

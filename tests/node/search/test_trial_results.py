@@ -161,6 +161,17 @@ def test_a_program_that_ignores_its_option_is_noticed():
     assert ignored([trial(0.1, 0.5), trial(0.2, 0.5), trial(0.3, 0.6)]) == ""
 
 
+def test_an_option_that_is_ignored_beside_one_that_is_not_is_noticed():
+    def trial(lr, depth, value):
+        return ShownTrial(1, "r", {"lr": lr, "depth": depth}, DONE, value)
+
+    grid = [trial(lr, depth, lr * 2) for lr in (0.1, 0.2) for depth in (3, 4)]
+
+    assert ignored(grid) == "depth"
+    assert ignored([*grid, trial(0.1, 5, 0.7)]) == ""
+    assert ignored(grid[:3]) == ""  # one pair may be chance
+
+
 @pytest.mark.parametrize(
     ("name", "goal"),
     [("val_accuracy", "max"), ("val/loss", "min"), ("quality", None), ("f1", "max")],
