@@ -97,7 +97,9 @@ def test_workers_of_one_node_share_its_data_and_its_environment(voyager):
     voyager.types("search", "run", "--on", "lab", "--no-doctor")
     voyager.lab.wait_until(lambda: _status(voyager)["state"] == "finished", patience=120)
 
-    runs = [one["run"] for one in _status(voyager)["trials"]]
+    trials = _status(voyager)["trials"]
+    assert [one["state"] for one in trials] == ["finished"] * 2, trials
+    runs = [one["run"] for one in trials]
     logs = [voyager.types("logs", run, "--on", "lab").output for run in runs]
     places = [[line for line in log.splitlines() if "prefix" in line] for log in logs]
     assert places[0] == places[1]

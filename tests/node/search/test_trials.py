@@ -3,12 +3,15 @@
 import errno
 import os
 import threading
+import time
 
 import pytest
+from tests.node.search.test_trial_results import settings as usual_settings
 
+from rabaska.node import files
 from rabaska.node.record import jobs
+from rabaska.node.search import choose, thinning
 from rabaska.node.search import study as studies
-from rabaska.node.search import thinning
 from rabaska.node.search import trials as records
 from rabaska.node.search.study import FINISHED, Study
 from rabaska.node.search.trials import Trials
@@ -88,6 +91,43 @@ def test_one_takes_over_a_trial_that_was_left(study):
     assert records.take_over(study, left) is None
     (taken,) = _read(study).open
     assert (taken.tries, taken.left, taken.values) == (2, False, {"lr": 0.1})
+
+
+def test_who_lost_a_trial_to_another_knows(study):
+    trial = records.claim(study, 1, {"lr": 0.1})
+    before = records.is_ours(study, trial)
+
+    taken = records.take_over(study, trial)
+
+    assert (before, records.is_ours(study, trial), records.is_ours(study, taken)) == (
+        True, False, True,
+    )  # fmt: skip
+
+
+def test_a_trial_of_a_node_that_is_silent_is_taken_over_after_the_lease(study, monkeypatch):
+    monkeypatch.setenv("RABASKA_LEASE_SECONDS", "0.3")
+    trial = records.claim(study, 1, {"lr": 0.1})
+    path = study.file(1, ".json")
+    elsewhere = dict(trial.owner, host="another-node")
+    files.write_json(path, {"values": trial.values, "begun": 1.0, "owner": elsewhere})
+    run = study.run(1)
+    os.makedirs(run.job(1))
+    os.makedirs(run.carried(1))
+    settings = usual_settings(trials=1)
+    chooser = choose.Chooser(study, settings)
+
+    asked = [chooser.next_trial(_read(study), 60.0)]
+    end = time.monotonic() + 0.9
+    while time.monotonic() < end:  # it gives signs of life
+        with open(run.heartbeat(1), "w") as stream:
+            stream.write(str(time.monotonic()))
+        asked.append(chooser.next_trial(_read(study), 60.0))
+        time.sleep(0.05)
+    time.sleep(0.4)
+    silent = chooser.next_trial(_read(study), 60.0)
+
+    assert all(one.trial is None and one.wait for one in asked)
+    assert (silent.trial.number, silent.trial.tries) == (1, 2)
 
 
 @pytest.mark.parametrize("torn", [b"", b'{"values": {"lr', b"\0" * 40])
