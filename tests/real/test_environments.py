@@ -66,6 +66,57 @@ def test_a_virtualenv_is_built_on_the_nodes_own_disk_from_the_wheelhouse(paddler
     assert environment_files(paddler) == [".json", ".txt"]
 
 
+BOTH_AT_ONCE = """\
+import argparse, os, sys, time
+import paddle
+parser = argparse.ArgumentParser()
+parser.add_argument("--lr", type=float)
+parser.add_argument("--meeting")
+options = parser.parse_args()
+print("prefix", sys.prefix, "data", os.environ["RABASKA_DATA"], flush=True)
+open(os.path.join(options.meeting, os.environ["SLURM_JOB_ID"]), "w").close()
+while len(os.listdir(options.meeting)) < 2:
+    time.sleep(0.05)
+print("epoch 1 val_accuracy", options.lr, flush=True)
+"""
+SEARCH = """
+[environment]
+kind = "virtualenv"
+[search]
+metric = "val_accuracy"
+method = "grid"
+at_once = 2
+[search.space]
+lr = [0.1, 0.01]
+"""
+
+
+def test_workers_of_a_search_on_one_node_share_its_data(paddler, wheelhouse):
+    """Where all jobs of a user see one folder of the node; this one lies in memory, where no
+    environment is kept (see test_kept_environment)."""
+    profile = paddler.profile.read_text()
+    paddler.profile.write_text(profile.replace("store =", 'local = "/tmp"\nstore =', 1))
+    meeting = f"{paddler.lab.home}/{paddler.home.parent.name}.meeting"
+    paddler.lab.shell(f"mkdir {meeting}")
+    paddler.write("train.py", BOTH_AT_ONCE)
+    toml = paddler.project / "rabaska.toml"
+    node = paddler.lab.site.nodes[0].name
+    text = toml.read_text().replace("[data.numbers]\n", '[data.numbers]\nas = "shards"\n')
+    text = text.replace(
+        "[cluster.lab.", f'[cluster.lab]\nnative = ["--nodelist={node}"]\n[cluster.lab.'
+    )
+    toml.write_text(text + SEARCH)
+
+    words = ("search", "run", "--on", "lab", "--no-doctor", "--wait", "--json")
+    trials = json.loads(paddler.types(*words, "--", "--meeting", meeting).output)["trials"]
+
+    assert [one["why"] for one in trials] == ["", ""]
+    logs = [paddler.types("logs", one["run"], "--on", "lab").output for one in trials]
+    places = {log.split(" data ")[1].split()[0] for log in logs}
+    assert len(places) == 1
+    assert places.pop().endswith(".arriving")
+
+
 def test_missing_packages_are_named_before_anything_is_submitted(paddler, wheelhouse):
     paddler.write("requirements.txt", "paddle\nsextant-of-nobody\nastrolabe-of-nobody>=2\n")
     paddler.add_settings('\n[environment]\nkind = "virtualenv"\n')

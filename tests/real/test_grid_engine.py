@@ -75,6 +75,33 @@ def test_a_chain_of_three_with_one_job_killed_is_finished_and_fetched(grid_engin
         assert json.load(result) == {"final": 30}
 
 
+SEARCH = """
+[search]
+metric = "loss"
+method = "grid"
+at_once = 2
+[search.space]
+every = [1, 2, 3]
+"""
+
+
+def test_a_search_has_an_array_for_each_place_and_takes_what_is_not_needed_out(passenger):
+    passenger.add_settings(SEARCH)
+
+    words = ("search", "run", "--on", "lab", "--no-doctor", "--json")
+    jobs = json.loads(passenger.types(*words).output)["jobs"]
+    passenger.lab.wait_until(lambda: _searched(passenger)["state"] == "finished", patience=90)
+
+    found = _searched(passenger)
+    assert len(jobs) == 2
+    assert [one["state"] for one in found["trials"]] == ["finished"] * 3
+    passenger.lab.wait_until(lambda: not any(_searched(passenger)["workers"].values()), patience=60)
+
+
+def _searched(passenger):
+    return json.loads(passenger.types("search", "status", "--json").output)
+
+
 def test_jobs_that_are_not_needed_are_taken_out_of_the_queue(grid_engine, passenger):
     run = passenger.run("--jobs", "5")
 

@@ -49,63 +49,6 @@ def test_workers_of_one_array_run_every_trial_once(voyager):
     assert "epoch 1 val_accuracy 0.89" in log
 
 
-BOTH_AT_ONCE = """\
-import argparse, os, sys, time
-parser = argparse.ArgumentParser()
-parser.add_argument("--lr", type=float)
-parser.add_argument("--meeting")
-options = parser.parse_args()
-print("prefix", sys.prefix, "data", os.environ["RABASKA_DATA"], flush=True)
-open(os.path.join(options.meeting, os.environ["SLURM_JOB_ID"]), "w").close()
-while len(os.listdir(options.meeting)) < 2:
-    time.sleep(0.05)
-print("epoch 1 val_accuracy", options.lr, flush=True)
-"""
-
-
-def test_workers_of_one_node_share_its_data_and_its_environment(voyager):
-    """Where all jobs of a user see one folder of the node."""
-    with voyager.profile.open("a") as stream:
-        stream.write('local = "/tmp/$USER"\n')
-    meeting = f"{voyager.lab.home}/{voyager.home.parent.name}.meeting"
-    voyager.lab.shell(f"mkdir {meeting}")
-    node = voyager.lab.site.nodes[0].name
-    voyager.write("train.py", BOTH_AT_ONCE)
-    voyager.write("requirements.txt", "")
-    voyager.write("rabaska.toml", f"""
-        name = "tiny"
-        command = "python3 train.py --meeting {meeting}"
-        [data.numbers]
-        path = "numbers"
-        as = "shards"
-        [environment]
-        kind = "virtualenv"
-        [resources]
-        walltime = "2m"
-        [chain]
-        jobs = 1
-        [cluster.lab]
-        native = ["--nodelist={node}"]
-        [search]
-        metric = "val_accuracy"
-        method = "grid"
-        at_once = 2
-        [search.space]
-        lr = [0.1, 0.01]
-        """)  # fmt: skip
-
-    voyager.types("search", "run", "--on", "lab", "--no-doctor")
-    voyager.lab.wait_until(lambda: _status(voyager)["state"] == "finished", patience=120)
-
-    trials = _status(voyager)["trials"]
-    assert [one["state"] for one in trials] == ["finished"] * 2, trials
-    runs = [one["run"] for one in trials]
-    logs = [voyager.types("logs", run, "--on", "lab").output for run in runs]
-    places = [[line for line in log.splitlines() if "prefix" in line] for log in logs]
-    assert places[0] == places[1]
-    assert "/env-" in places[0][0]
-
-
 def test_an_array_that_the_site_does_not_take_is_told_with_what_to_change(voyager):
     voyager.settings(command='"python3 train.py"', jobs="1")
     (voyager.project / "train.py").write_text(TRAIN)

@@ -19,6 +19,7 @@ from rabaska.errors import (
 )
 from rabaska.node.login.create_run import TAKEN
 from rabaska.node.login.submit_job import REFUSED
+from rabaska.node.record.submissions import NO_ANSWER
 from rabaska.node.search.study import run_name
 from rabaska.records.home import Home
 from rabaska.records.search_index import SearchRecord
@@ -144,7 +145,9 @@ def _refused(name: str, cluster: ConnectedCluster, outcome: Outcome, command: st
             hint=f"`rabaska search status {name}` shows whether it works",
         )
     hint = "a smaller `at_once` under [search] needs fewer jobs"
-    if "array" in said.lower():
+    if NO_ANSWER.search(said):
+        hint = "its scheduler does not answer; try again later"
+    elif "array" in said.lower():
         hint = (
             f"{cluster.name} takes smaller arrays only: try a smaller `at_once` or `[chain] jobs`"
         )
