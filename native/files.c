@@ -6,16 +6,16 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { NAME_ROOM = 100, NUMBERS = 5 };
+enum { NAME_ROOM = 100 };
 
 /* What a pack keeps of a mode: whether its owner may run the file. */
-static int kept_mode(int64_t mode)
+int kept_mode(int64_t mode)
 {
     return mode & S_IXUSR ? PROGRAM : PLAIN;
 }
 
 /* As Python counts it; what is more than 64 bits hold, wraps. */
-static int64_t nanoseconds(struct timespec time)
+int64_t nanoseconds(struct timespec time)
 {
     return (int64_t)((uint64_t)time.tv_sec * (uint64_t)SECOND + (uint64_t)time.tv_nsec);
 }
@@ -28,7 +28,8 @@ static void octal(char *field, int digits, uint64_t value)
     }
 }
 
-static void write_header(char *block, const char *name, size_t length, int64_t size, int mode)
+static void write_block(char *block, const char *name, size_t length, int64_t size, int mode,
+                        char kind, uint64_t time)
 {
     unsigned sum = 0;
 
@@ -37,15 +38,70 @@ static void write_header(char *block, const char *name, size_t length, int64_t s
     octal(block + 100, 7, (uint64_t)mode);
     memcpy(block + 108, "0000000\0000000000", 15);
     octal(block + 124, 11, (uint64_t)size);
-    octal(block + 136, 11, TIME);
+    octal(block + 136, 11, time);
     memset(block + 148, ' ', 8);
-    block[156] = '0';
+    block[156] = kind;
     memcpy(block + 257, "ustar\00000", 8);
     memcpy(block + 329, "0000000\0000000000", 15);
     for (int place = 0; place < BLOCK; place++)
         sum += (unsigned char)block[place];
     octal(block + 148, 6, sum);
     block[154] = 0;
+}
+
+static void write_header(char *block, const char *name, size_t length, int64_t size, int mode)
+{
+    write_block(block, name, length, size, mode, '0', TIME);
+}
+
+/* Whether these bytes are UTF-8, as RFC 3629 has it. */
+static int is_utf8(const unsigned char *text, size_t length)
+{
+    for (size_t at = 0; at < length;) {
+        unsigned first = text[at++], more = first < 0x80 ? 0 : first < 0xE0 ? 1 : first < 0xF0 ? 2 : 3;
+        unsigned low = first == 0xE0 ? 0xA0 : first == 0xF0 ? 0x90 : 0x80;
+        unsigned high = first == 0xED ? 0x9F : first == 0xF4 ? 0x8F : 0xBF;
+
+        if ((first >= 0x80 && first < 0xC2) || first > 0xF4 || length - at < more)
+            return 0;
+        for (; more; more--, at++, low = 0x80, high = 0xBF)
+            if (text[at] < low || text[at] > high)
+                return 0;
+    }
+    return 1;
+}
+
+static size_t digits(size_t value)
+{
+    size_t count = 1;
+
+    while (value /= 10)
+        count++;
+    return count;
+}
+
+/* A header that says a name which plain tar cannot say, after one that says so; its length. */
+static size_t write_pax(char *at, const char *name, size_t length, int64_t size, int mode)
+{
+    char shown[NAME_ROOM], *place = at + BLOCK;
+    size_t room = length < NAME_ROOM ? length : NAME_ROOM, rest = length + 7, whole;
+
+    /* `<length> path=<name>` and a newline, where the length counts its own digits. */
+    whole = rest + digits(rest);
+    whole = rest + digits(whole);
+    size_t padded = (whole + BLOCK - 1) / BLOCK * BLOCK;
+    write_block(at, "././@PaxHeader", 14, (int64_t)whole, PLAIN, 'x', 0);
+    memset(place, 0, padded);
+    for (size_t left = digits(whole), value = whole; left; value /= 10)
+        place[--left] = (char)('0' + value % 10);
+    place += digits(whole);
+    memcpy(place, " path=", 6);
+    memcpy(place + 6, name, length);
+    place[6 + length] = '\n';
+    for (size_t i = 0; i < room; i++)
+        shown[i] = name[i] & 0x80 ? '?' : name[i];
+    write_header(at + BLOCK + padded, shown, room, size, mode);
+    return 2 * BLOCK + padded;
 }
 
 static int is_plain(const char *name, size_t length)
@@ -56,6 +112,18 @@ static int is_plain(const char *name, size_t length)
         if ((signed char)name[place] < 0)
             return 0;
     return 1;
+}
+
+/* The header of a file at `at`, where there is room for any; its length, or 0 if Python has to say it. */
+size_t write_any_header(char *at, const char *name, size_t length, int64_t size, int mode)
+{
+    if (size > LARGEST)
+        return 0;
+    if (is_plain(name, length)) {
+        write_header(at, name, length, size, mode);
+        return BLOCK;
+    }
+    return is_utf8((const unsigned char *)name, length) ? write_pax(at, name, length, size, mode) : 0;
 }
 
 /* One file at `tar`, where `room` bytes are free; how many it takes, or 0 to leave it to Python. */
@@ -105,7 +173,7 @@ EXPORTED int64_t rabaska_take(const char *names, int64_t count, int flags, int64
     for (*used = 0; taken < count; taken++) {
         size_t length = strlen(names);
         size_t step = take_one(names, length, flags, small, tar + *used, (size_t)(room - *used),
-                               facts + taken * NUMBERS, crcs + taken);
+                               facts + taken * FACTS, crcs + taken);
         if (step == 0)
             break;
         names += length + 1;
@@ -123,26 +191,33 @@ static char *put(char *at, uint64_t value, int bytes)
     return at;
 }
 
+char *write_record(char *at, uint64_t offset, uint64_t size, uint64_t names_at, uint32_t length,
+                   uint32_t crc, int mode, int32_t label)
+{
+    at = put(at, offset, 8);
+    at = put(at, size, 8);
+    at = put(at, (uint64_t)TIME * (uint64_t)SECOND, 8);
+    at = put(at, names_at, 8);
+    at = put(at, length, 4);
+    at = put(at, 0, 8); /* no target, no shard yet */
+    at = put(at, crc, 4);
+    at = put(at, (uint64_t)mode, 4);
+    at = put(at, 0, 4); /* a file */
+    at = put(at, (uint64_t)label, 4);
+    return put(at, 0, 4);
+}
+
 /* The index records of files that follow one another from `offset` in their shard, each after a header
    of so many bytes. Facts and crcs are those of `rabaska_take`. */
 EXPORTED void rabaska_records(int64_t count, const uint32_t *lengths, const int64_t *facts,
                               const uint32_t *crcs, const int32_t *labels, uint64_t header,
                               uint64_t offset, uint64_t names_at, char *records)
 {
-    for (int64_t place = 0; place < count; place++, facts += NUMBERS) {
+    for (int64_t place = 0; place < count; place++, facts += FACTS) {
         uint64_t size = (uint64_t)facts[0];
 
-        records = put(records, offset + header, 8);
-        records = put(records, size, 8);
-        records = put(records, (uint64_t)TIME * (uint64_t)SECOND, 8);
-        records = put(records, names_at, 8);
-        records = put(records, lengths[place], 4);
-        records = put(records, 0, 8); /* no target, no shard yet */
-        records = put(records, crcs[place], 4);
-        records = put(records, (uint64_t)kept_mode(facts[2]), 4);
-        records = put(records, 0, 4); /* a file */
-        records = put(records, (uint64_t)labels[place], 4);
-        records = put(records, 0, 4);
+        records = write_record(records, offset + header, size, names_at, lengths[place],
+                               crcs[place], kept_mode(facts[2]), labels[place]);
         offset += header + (size + BLOCK - 1) / BLOCK * BLOCK;
         names_at += lengths[place];
     }

@@ -9,14 +9,14 @@ static int bit(unsigned word, int place)
 }
 
 /* Whether the system keeps the wide registers of a process when it runs another one. */
-static int keeps_wide_registers(void)
+static int keeps_wide_registers(unsigned wanted)
 {
     unsigned a, b, c, d, kept, rest;
 
     if (!__get_cpuid(1, &a, &b, &c, &d) || !bit(c, 27)) /* OSXSAVE */
         return 0;
     __asm__("xgetbv" : "=a"(kept), "=d"(rest) : "c"(0));
-    return (kept & 6) == 6;
+    return (kept & wanted) == wanted;
 }
 
 int can_fold(void)
@@ -30,15 +30,23 @@ int can_fold_wide(void)
 {
     unsigned a, b, c, d;
 
-    return can_fold() && keeps_wide_registers() && __get_cpuid_count(7, 0, &a, &b, &c, &d) &&
+    return can_fold() && keeps_wide_registers(6) && __get_cpuid_count(7, 0, &a, &b, &c, &d) &&
            bit(b, 5) && bit(c, 10); /* AVX2, VPCLMULQDQ */
 }
 
-int can_digest(void)
+int can_widen(void)
 {
     unsigned a, b, c, d;
 
-    return can_fold() && __get_cpuid_count(7, 0, &a, &b, &c, &d) && bit(b, 29); /* SHA */
+    return keeps_wide_registers(6) && __get_cpuid_count(7, 0, &a, &b, &c, &d) && bit(b, 5); /* AVX2 */
+}
+
+int can_widen_more(void)
+{
+    unsigned a, b, c, d;
+
+    return keeps_wide_registers(0xE6) && __get_cpuid_count(7, 0, &a, &b, &c, &d) &&
+           bit(b, 16); /* AVX512F */
 }
 #elif defined(__aarch64__) && defined(__linux__)
 #include <sys/auxv.h>

@@ -2,14 +2,12 @@
 
 import hashlib
 import os
-import platform
 import shutil
 import subprocess
 import sys
 import tempfile
 import zlib
 from array import array
-from itertools import cycle
 from pathlib import Path
 
 import pytest
@@ -17,8 +15,8 @@ import trees
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from rabaska.node.data.tree_digest import LEAF, CompiledTree, PythonTree, tree_digest
 from rabaska.packing import tar_batches
-from rabaska.packing.digests import HELD, ShardDigests
 from rabaska.packing.name_columns import Names, leaf_of, names_of
 from rabaska.packing.tar_batches import SMALL, Portion
 
@@ -92,29 +90,35 @@ def test_crc32_is_that_of_zlib(compiled, piece, times, begin):
 
 
 @given(
-    pieces=st.lists(st.tuples(st.integers(0, 2), st.integers(1, 40)), max_size=30),
-    ended=st.sets(st.integers(0, 29)),
+    pieces=st.lists(st.sampled_from([0, 1, 511, LEAF - 1, LEAF, 8 * LEAF, 8 * LEAF + 1, 300_000]))
 )
-def test_digests_that_go_on_together_are_sha256(compiled, pieces, ended):
-    if not compiled.can_digest():
-        capabilities = Path("/proc/cpuinfo").read_text().replace("\n", " ")
-        assert platform.machine() != "x86_64" or " sha_ni " not in capabilities
-        return
-    lanes = ShardDigests(compiled.digest)
-    rings = [cycle([bytearray(40 * 64) for _ in range(HELD + 1)]) for _ in range(3)]
-    growing = [(lanes.begin(), hashlib.sha256()) for _ in range(3)]
+def test_the_digest_of_a_shard_is_that_of_hashlib(compiled, pieces):
+    in_c, in_python = CompiledTree(), PythonTree()
 
-    for place, (which, blocks) in enumerate(pieces):
-        lane, known = growing[which]
-        piece = memoryview(next(rings[which]))[: 64 * blocks]
-        piece[:] = os.urandom(len(piece))  # what was there is gone, as soon as that is allowed
-        lane.update(piece)
-        known.update(piece)
-        if place in ended:
-            assert lane.hexdigest() == known.hexdigest()
-            growing[which] = lanes.begin(), hashlib.sha256()
+    for size in pieces:
+        piece = os.urandom(size)
+        in_c.update(memoryview(piece))
+        in_python.update(piece)
 
-    assert [lane.hexdigest() for lane, _ in growing] == [known.hexdigest() for _, known in growing]
+    assert in_c.hexdigest() == in_python.hexdigest()
+
+
+def test_the_digest_of_a_shard_is_blake2b_over_leaves():
+    """As anybody can reckon it, written out once more."""
+    data = os.urandom(3 * LEAF)
+    tree = {"digest_size": 32, "fanout": 0, "depth": 2, "leaf_size": LEAF, "inner_size": 32}
+    leaves = b"".join(
+        hashlib.blake2b(
+            data[place * LEAF : (place + 1) * LEAF], node_offset=place, last_node=place == 2, **tree
+        ).digest()
+        for place in range(3)
+    )
+    digest = tree_digest()
+
+    digest.update(data)
+
+    root = hashlib.blake2b(leaves, node_depth=1, last_node=True, **tree)
+    assert digest.hexdigest() == f"blake2b-tree:{root.hexdigest()}"
 
 
 @pytest.mark.parametrize("make", ["link", "folder", "pipe", "nothing"])
@@ -153,21 +157,26 @@ def test_a_pack_is_the_same_with_and_without_it(tmp_path):
         (tmp_path / "data" / f"class {number}" / "large").write_bytes(
             os.urandom(SMALL + number * 99_999)
         )  # fmt: skip
-    (tmp_path / "data" / "é").write_bytes(b"pax")
+    for name in ("é", "x" * 101, "日" * 70, "y" * 190, "z" * 99 + "ü", "a" * 95 + "b" * 5):
+        (tmp_path / "data" / name).write_bytes(b"pax" * 99)
+    (tmp_path / "data" / os.fsdecode(b"no utf-8 \xff \xed\xa0\x80")).write_bytes(b"pax")
+    (tmp_path / "data" / "stage").write_bytes(os.urandom(4 * 8 * LEAF - 512))
+    (tmp_path / "data" / "stage2").write_bytes(os.urandom(4 * 8 * LEAF))
     program = (
         "import sys; from pathlib import Path; from rabaska.packing import compiled, make_pack\n"
-        "options = make_pack.PackOptions('x', shard_size=300_000)\n"
+        "options = make_pack.PackOptions('x', shard_size=int(sys.argv[3]))\n"
         "print(make_pack.pack(Path(sys.argv[1]), Path(sys.argv[2]), options).identity)\n"
         "print(bool(compiled.compiled))"
     )
 
-    def packed(store: str, switch: str) -> list[str]:
-        words = [sys.executable, "-c", program, tmp_path / "data", tmp_path / store]
+    def packed(store: str, switch: str, size: int) -> list[str]:
+        words = [sys.executable, "-c", program, tmp_path / "data", tmp_path / store, str(size)]
         environment = dict(os.environ, RABASKA_NATIVE=switch)
         ended = subprocess.run(words, check=True, capture_output=True, text=True, env=environment)
         return ended.stdout.split()
 
-    python, c = packed("one", "0"), packed("two", "1")
+    for size in (300_000, 10**7):
+        python, c = packed("one", "0", size), packed("two", "1", size)
 
-    assert python[0] == c[0]
-    assert (python[1], c[1]) == ("False", "True")
+        assert python[0] == c[0]
+        assert (python[1], c[1]) == ("False", "True")

@@ -23,6 +23,7 @@ from rabaska.node.data.pack_format import (
 )
 from rabaska.node.data.pack_safety import leads_out
 from rabaska.node.data.tar_headers import PERMISSIONS
+from rabaska.node.data.tree_digest import tree_digest
 from rabaska.node.data.unpack_archive import COMPRESSED, link_or_copy
 
 _PIECE = 2**20
@@ -148,7 +149,7 @@ def unfit(archive: Path, why: str) -> DatasetError:
 
 def _checksums(path: Path, entries: list[Entry]) -> tuple[Shard, dict[bytes, int]]:
     """The shard's digests, and the crc32 of each file in it."""
-    digest, crcs, size = hashlib.sha256(), [], 0
+    digest, crcs, size = tree_digest(), [], 0
     with path.open("rb") as stream:
         for block in iter(lambda: stream.read(BLOCK), b""):
             digest.update(block)

@@ -3,7 +3,6 @@
 import zlib
 from array import array
 from functools import lru_cache
-from typing import Any
 
 from rabaska.node.native import compiled
 from rabaska.packing import tar_batches
@@ -76,5 +75,4 @@ leaf = _leaf if compiled else leaf_of
 take = _take if compiled else tar_batches.take
 records = _records if compiled else tar_batches.records
 crc32 = compiled.crc32 if compiled else zlib.crc32
-digest: Any = compiled.digest if compiled and compiled.can_digest() else None
 joined = compiled.joined_crc32 if compiled else joined_crc

@@ -2,7 +2,7 @@
 
 import os
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -16,7 +16,6 @@ from rabaska.node.data.tar_headers import BLOCK, padding
 from rabaska.node.data.worker_pool import WorkerLost, available, share
 from rabaska.node.partial_folder import PartialFolder
 from rabaska.packing import pack_cache, reuse_shards
-from rabaska.packing.digests import digests
 from rabaska.packing.listing import Listing, unreadable
 from rabaska.packing.listing_file import Columns, columns, tail, write_draft
 from rabaska.packing.pack_cache import CachedShard, PackCache, complete_manifest
@@ -35,8 +34,7 @@ from rabaska.packing.shard_borders import (
     stem,
     target_size,
 )
-from rabaska.packing.shards_in_turn import in_turn, side_by_side
-from rabaska.packing.write_shards import Packed, ShardTask, Written, write_cut
+from rabaska.packing.write_shards import Packed, ShardTask, Written, seldom, write_cut
 
 _WORTH_SPREADING = 2**28  # bytes; smaller shards are quick from one server
 
@@ -222,17 +220,12 @@ class _Plan(NamedTuple):
         return self.kept.get(self.plans[cut.number].fingerprint) if self.plans else None
 
 
-def _write(job: ShardTask, cuts: Sequence[ShardRange], plan: _Plan) -> Iterator[Packed | Written]:
-    """Write the shards of these cuts in turn, or take over what was made of them before."""
-    begin = digests()
-    writers = []
-    for cut in cuts:
-        kept = plan.kept_for(cut)
-        if kept is None:
-            writers.append(write_cut(job, cut, begin))
-        else:
-            writers.append(reuse_shards.take_over(job, plan.plans[cut.number], kept, begin))
-    return in_turn(writers)
+def _write(job: ShardTask, cut: ShardRange, plan: _Plan) -> Iterator[Packed | Written]:
+    """Write the shards of a cut, or take over what was made of it before."""
+    kept = plan.kept_for(cut)
+    if kept is None:
+        return seldom(write_cut(job, cut))
+    return seldom(reuse_shards.take_over(job, plan.plans[cut.number], kept))
 
 
 def _write_shards(job: ShardTask, parts: list[ShardRange], plan: _Plan) -> list[Written]:
@@ -241,8 +234,7 @@ def _write_shards(job: ShardTask, parts: list[ShardRange], plan: _Plan) -> list[
     total_files = job.draft.layout.files
     # The largest first, so that in the end all workers are done at about the same time.
     tasks = sorted(parts, key=lambda cut: cut.begin - cut.end)
-    groups = side_by_side(tasks, plan.options.workers)
-    for event in share(lambda cuts: _write(job, cuts, plan), groups, plan.options.workers):
+    for event in share(lambda cut: _write(job, cut, plan), tasks, plan.options.workers):
         if isinstance(event, Packed):
             done_files, done_bytes = done_files + event.files, done_bytes + event.bytes
             total = done_bytes if done_files == total_files else max(plan.total, done_bytes)

@@ -11,12 +11,10 @@ import stat
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from itertools import cycle
 from typing import NamedTuple, TypeVar
 
 from rabaska.errors import DatasetError
 from rabaska.packing.compiled import take
-from rabaska.packing.digests import HELD
 from rabaska.packing.listing import unreadable
 from rabaska.packing.tar_batches import SMALL, Portion, alone
 
@@ -40,7 +38,15 @@ class Large(NamedTuple):
     status: os.stat_result
 
 
-Read = Portion | Large
+class Direct(NamedTuple):
+    """Files that are in their shard already."""
+
+    files: int
+    bytes: int
+
+
+Read = Portion | Large | Direct
+Take = Callable[[int, int], Direct | None]  # so many files, after so many that were read
 
 
 class Reader:
@@ -48,35 +54,40 @@ class Reader:
 
     def __init__(self, source: bytes, *, follow_links: bool) -> None:
         self._source = source
-        self._flags = _OPEN if follow_links else _OPEN | os.O_NOFOLLOW
-        self._buffers = cycle([memoryview(bytearray(_PIECE)) for _ in range(HELD + 1)])
+        self.flags = _OPEN if follow_links else _OPEN | os.O_NOFOLLOW
+        self._buffer = memoryview(bytearray(_PIECE))
 
-    def portions(self, names: list[bytes]) -> Iterator[Read]:
-        """All files in their order, some at a time."""
+    def portions(
+        self, names: Sequence[bytes], directly: Take = lambda _, __: None
+    ) -> Iterator[Read]:
+        """All files in their order, some at a time; `directly` those that it can read itself."""
         done, few = 0, _FIRST
         some: Read | None = None
         foresight: _ReadAhead | None = None
         while done < len(names):
             clock = _Clock()
-            if isinstance(some, Large):  # its neighbour is likely large as well
+            direct = directly(done, few)
+            if direct is not None:
+                some = direct
+            elif isinstance(some, Large):  # its neighbour is likely large as well
                 some = self.alone(names[done])
             else:
-                some = self._some(names[done : done + few], SMALL)
+                some = self._some(list(names[done : done + few]), SMALL)
             waited = clock.waited(_count(some))
-            done, few = done + _count(some), _FEW
+            done, few = done + _count(some), 4 * _FEW if direct else _FEW
             yield some
             if waited and foresight is None:
-                foresight = _ReadAhead(names, done, self._flags)
+                foresight = _ReadAhead(names, done, self.flags)
             if foresight is not None and not foresight.keeps_ahead(done):
                 from rabaska.packing.parallel_read import ParallelReader  # takes long to import
 
-                yield from ParallelReader(self._all, _size).results(names[done:])
+                yield from ParallelReader(self._all, _size).results(list(names[done:]))
                 return
 
     def alone(self, name: bytes, whole: int = SMALL) -> Read:
         """One file: with its content if it has less than `whole` bytes."""
         try:
-            descriptor = os.open(name, self._flags)
+            descriptor = os.open(name, self.flags)
             try:
                 status = os.fstat(descriptor)
                 large = status.st_size >= whole
@@ -92,14 +103,13 @@ class Reader:
     def pieces(self, file: Large) -> Iterator[memoryview]:
         """The content of a large file, which must stay as it is.
 
-        Every piece but the last is full. It is gone when one is asked for that comes after `HELD`
-        others, be they of this file or of the next.
+        Every piece but the last is full. It is gone when the next one is asked for.
         """
         read, size = 0, file.status.st_size
         try:
-            descriptor = os.open(file.name, self._flags)
+            descriptor = os.open(file.name, self.flags)
             try:
-                while read < size and (piece := _filled(next(self._buffers), descriptor)):
+                while read < size and (piece := _filled(self._buffer, descriptor)):
                     read += len(piece)
                     yield piece
                 read += len(os.read(descriptor, 1))  # a file that grew shows itself
@@ -118,6 +128,12 @@ class Reader:
             hint="run the command again when no program writes into the folder",
         )
 
+    def broken(self, name: bytes, why: int) -> DatasetError:
+        """Of a file that could not be read to its end; -1: it is not what it was."""
+        if why < 0:
+            return self.changed(name)
+        return self._unreadable(name, OSError(why, os.strerror(why)))
+
     def _all(self, names: list[bytes]) -> list[Read]:
         portions: list[Read] = []
         done = 0
@@ -128,7 +144,7 @@ class Reader:
 
     def _some(self, names: list[bytes], whole: int) -> Read:
         """The first of these files, or the first few."""
-        portion = take(names, self._flags)
+        portion = take(names, self.flags)
         return portion if portion.names else self.alone(names[0], whole)
 
     def _unreadable(self, name: bytes, problem: OSError) -> DatasetError:
@@ -138,7 +154,7 @@ class Reader:
 class _ReadAhead:
     """Has the system fetch the files that are read next: a disk brings many as soon as one."""
 
-    def __init__(self, names: list[bytes], announced: int, flags: int) -> None:
+    def __init__(self, names: Sequence[bytes], announced: int, flags: int) -> None:
         self._names = names
         self._announced = announced  # so many of them need not be announced any more
         self._flags = flags
@@ -179,6 +195,8 @@ def _filled(buffer: memoryview, descriptor: int) -> memoryview:
 
 
 def _count(read: Read) -> int:
+    if isinstance(read, Direct):
+        return read.files
     return len(read.names) if isinstance(read, Portion) else 1
 
 

@@ -8,7 +8,6 @@ from typing import NamedTuple
 
 from rabaska.node.data import tar_headers
 from rabaska.node.data.pack_format import NO_CLASS, RECORD, Shard
-from rabaska.packing.digests import Begin
 from rabaska.packing.listing import unreadable
 from rabaska.packing.listing_file import columns
 from rabaska.packing.pack_cache import CachedShard, is_good
@@ -64,16 +63,14 @@ def plan_shards(job: ShardTask, cut: ShardRange) -> Iterator[ShardPlan]:
         yield ShardPlan(part, fingerprint, newest)
 
 
-def take_over(
-    job: ShardTask, plan: ShardPlan, kept: CachedShard, begin: Begin
-) -> Iterator[Packed | Written]:
+def take_over(job: ShardTask, plan: ShardPlan, kept: CachedShard) -> Iterator[Packed | Written]:
     """Put a shard that is there already, and its records, into the pack being made.
 
     One that was damaged since is written anew.
     """
     cut = plan.cut
     if not is_good(kept):
-        yield from write_cut(job, cut, begin)
+        yield from write_cut(job, cut)
         return
     with columns(job.draft) as listed:
         names = listed.name_list(cut.begin, cut.end)

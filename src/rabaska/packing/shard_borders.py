@@ -120,6 +120,11 @@ class Filling:
         self._filled = 0
         self._large = False
 
+    @property
+    def room(self) -> int:
+        """How many bytes of files that are no large ones can be added."""
+        return 0 if self._large else self.most - self._filled
+
     def is_full(self, length: int) -> bool:
         """Whether a file of so many bytes should begin the next shard."""
         if not self._filled:

@@ -5,85 +5,20 @@ import hashlib
 import os
 import time
 from array import array
-from collections.abc import Iterator
-from typing import NamedTuple
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple, overload
 
 from rabaska.node.data import tar_headers
-from rabaska.node.data.pack_format import BLOCK, NO_CLASS, Shard
+from rabaska.node.data.pack_format import NO_CLASS, Shard
 from rabaska.packing.compiled import crc32, joined, records
-from rabaska.packing.digests import Begin, Digest
-from rabaska.packing.listing_file import Draft, columns
-from rabaska.packing.read_files import Large, Read, Reader
+from rabaska.packing.listing_file import Columns, Draft, columns
+from rabaska.packing.read_files import Direct, Large, Read, Reader
 from rabaska.packing.shard_borders import Filling, ShardRange, stem
+from rabaska.packing.shard_file import TakeLimits, new_shard
 from rabaska.packing.tar_batches import CHANGED, SIZE, SMALL, Portion, alone
 
-_FLUSH = 2**17
-
-
-class ShardFile:
-    """What is added comes in whole blocks of tar."""
-
-    def __init__(self, path: str, digest: Digest) -> None:
-        self.size = 0  # with what waits to be written
-        self._waiting: list[bytes | memoryview] = []
-        self._path = path
-        self._stream = open(path, "wb", buffering=0)
-        self._digest = digest
-        self._crcs: list[int] = []
-        self._written = 0
-
-    def add(self, piece: bytes | memoryview) -> None:
-        self._waiting.append(piece)
-        self.size += len(piece)
-        if self.size - self._written >= _FLUSH:
-            self._flush()
-
-    def copy(self, piece: memoryview) -> int:
-        """Add what its owner will overwrite in a while, and return its crc32."""
-        self._flush()
-        self.size += len(piece)
-        crc = 0
-        for part in self._parts(piece):
-            new = crc32(part)
-            self._crcs[-1] = joined(self._crcs[-1], new, len(part))
-            crc = joined(crc, new, len(part))
-            self._write(part)
-        return crc
-
-    def finished(self) -> Shard:
-        """What it became; its name is that of the file for now."""
-        self._flush()
-        return Shard(
-            os.path.basename(self._path), self._written, self._digest.hexdigest(), self._crcs
-        )
-
-    def close(self) -> None:
-        self._stream.close()
-
-    def _flush(self) -> None:
-        if not self._waiting:
-            return
-        first, *others = self._waiting
-        piece = memoryview(b"".join(self._waiting) if others else first)
-        self._waiting.clear()
-        for part in self._parts(piece):
-            self._crcs[-1] = crc32(part, self._crcs[-1])
-            self._write(part)
-
-    def _parts(self, piece: memoryview) -> Iterator[memoryview]:
-        """The piece, cut where a block ends; a crc32 for each block it falls into is begun."""
-        while piece:
-            room = BLOCK - self._written % BLOCK
-            if room == BLOCK:
-                self._crcs.append(0)
-            yield piece[:room]
-            piece = piece[room:]
-
-    def _write(self, part: memoryview) -> None:
-        self._digest.update(part)
-        self._written += len(part)
-        while part:
-            part = part[self._stream.write(part) :]
+_OFTEN = 0.05  # seconds between two words about progress
+_MOST = 1024  # files that are read straight into a shard before the clock is looked at
 
 
 class Packed(NamedTuple):
@@ -128,7 +63,7 @@ def records_name(cut: int, part: int) -> str:
     return f"records-{cut:05d}-{part:05d}"
 
 
-def write_cut(job: ShardTask, cut: ShardRange, begin: Begin) -> Iterator[Packed | Written]:
+def write_cut(job: ShardTask, cut: ShardRange) -> Iterator[Packed | Written]:
     """Write the shards of one cut and their records beside them; how it goes on, then the result.
 
     Runs in a process of its own, which stands in the dataset, where names are short.
@@ -136,37 +71,100 @@ def write_cut(job: ShardTask, cut: ShardRange, begin: Begin) -> Iterator[Packed 
     os.chdir(job.source)
     gc.disable()  # nothing here refers to itself, and there is much to look through
     with columns(job.draft) as listed:
-        names = listed.name_list(cut.begin, cut.end)
-        writer = _Writer(job, cut, listed.start(cut.begin), begin)
-    reader = Reader(job.source, follow_links=job.follow_links)
-    try:
-        for read in reader.portions(names):
-            yield from writer.add(read, reader)
-        yield writer.finished()
-    finally:
-        writer.close()
+        reader = Reader(job.source, follow_links=job.follow_links)
+        writer = _Writer(job, cut, listed, reader)
+        try:
+            for read in reader.portions(CutNames(listed, cut), writer.take):
+                yield from writer.add(read)
+            yield writer.finished()
+        finally:
+            writer.close()
+
+
+class CutNames(Sequence[bytes]):
+    """The names of a cut's files, made when they are asked for."""
+
+    def __init__(self, listed: Columns, cut: ShardRange) -> None:
+        self._listed, self._begin, self._count = listed, cut.begin, cut.end - cut.begin
+
+    def __len__(self) -> int:
+        return self._count
+
+    @overload
+    def __getitem__(self, place: int) -> bytes: ...
+    @overload
+    def __getitem__(self, place: slice) -> list[bytes]: ...
+    def __getitem__(self, place: int | slice) -> bytes | list[bytes]:
+        if isinstance(place, int):
+            return self._listed.name(self._begin + range(self._count)[place])
+        places = range(self._count)[place]
+        return self._listed.name_list(self._begin + places.start, self._begin + places.stop)
+
+
+def seldom(events: Iterator[Packed | Written]) -> Iterator[Packed | Written]:
+    """The same, with words about progress summed up."""
+    files = size = 0
+    reported = 0.0
+    for event in events:
+        if isinstance(event, Written):
+            yield event
+            continue
+        files, size = files + event.files, size + event.bytes
+        if time.monotonic() - reported > _OFTEN:
+            yield Packed(files, size)
+            files, size, reported = 0, 0, time.monotonic()
+    yield Packed(files, size)
 
 
 class _Writer:
     """One cut on its way into shards."""
 
-    def __init__(self, job: ShardTask, cut: ShardRange, names_at: int, begin: Begin) -> None:
+    def __init__(self, job: ShardTask, cut: ShardRange, listed: Columns, reader: Reader) -> None:
         self._job = job
         self._cut = cut
-        self._digest = begin
-        self._names_at = names_at
+        self._listed = listed
+        self._reader = reader
+        self._names_at = listed.start(cut.begin)
         self._last_name = b""
         self._newest = 0
         self._parts: list[ShardPart] = []
         self._begin()
 
-    def add(self, read: Read, reader: Reader) -> Iterator[Packed]:
+    def take(self, done: int, count: int) -> Direct | None:
+        """Read some files straight into the shard, after so many of the cut; None if it is none."""
+        begin = self._cut.begin + done
+        end = min(begin + min(count, _MOST), self._cut.end)
+        room = self._filling.room
+        if room <= 0:
+            return None
+        limits = TakeLimits(self._job.begun, room, self._job.size, self._reader.flags)
+        at = self._file.size
+        taken = self._file.take(self._listed, begin, self._labels_of(begin, end), limits)
+        if taken is None:
+            return None
+        if taken.files:
+            last = begin + taken.files
+            self._filling.add(self._file.size - at, taken.files)
+            self._records.append(taken.records)
+            self._facts.update(taken.facts)
+            names_at = self._listed.start(last)
+            self._names.update(self._listed.names[self._names_at : names_at])
+            self._newest = max(self._newest, taken.newest)
+            self._names_at, self._last_name = names_at, self._listed.name(last - 1)
+        if taken.broken:
+            raise self._reader.broken(self._listed.name(begin + taken.files), taken.broken)
+        return Direct(taken.files, taken.total)
+
+    def add(self, read: Read) -> Iterator[Packed]:
         """Add files that were just read; a large one is read here, with a word at each piece."""
+        if isinstance(read, Direct):
+            yield Packed(*read)
+            return
         portion = head_of(read) if isinstance(read, Large) else read
         if max(portion.column(CHANGED)) >= self._job.begun:
-            self._refuse_changed(portion, reader)
+            self._refuse_changed(portion)
         if isinstance(read, Large):
-            yield from self._add_large(read, portion, reader)
+            yield from self._add_large(read, portion)
         else:
             self._add(portion)
             yield Packed(len(portion.names), sum(portion.column(SIZE)))
@@ -185,7 +183,7 @@ class _Writer:
         largest = portion.header + max(portion.column(SIZE)) + tar_headers.BLOCK
         return largest < self._job.size and not self._filling.is_full(len(portion.tar))
 
-    def _add_large(self, file: Large, head: Portion, reader: Reader) -> Iterator[Packed]:
+    def _add_large(self, file: Large, head: Portion) -> Iterator[Packed]:
         """Copy a file in pieces; its record is noted when its crc32 is known."""
         size = file.status.st_size
         pad = tar_headers.padding(size)
@@ -193,7 +191,7 @@ class _Writer:
         offset = self._file.size
         self._file.add(head.tar)
         crc, rest = 0, b""
-        for piece in reader.pieces(file):
+        for piece in self._reader.pieces(file):
             whole = len(piece) - len(piece) % tar_headers.BLOCK
             crc = joined(crc, self._file.copy(piece[:whole]), whole)
             rest = bytes(piece[whole:])
@@ -221,17 +219,28 @@ class _Writer:
         self._last_name = portion.names[-1]
 
     def _labels(self, names: list[bytes]) -> "array[int]":
-        first = self._label(names[0])
-        # Names are in order, so what begins and ends in one folder is all in it.
-        if first != NO_CLASS and first == self._label(names[-1]):
-            return array("i", [first]) * len(names)
-        return array("i", map(self._label, names))
+        return self._known_labels(names[0], names[-1], len(names)) or array(
+            "i", map(self._label, names)
+        )
+
+    def _labels_of(self, begin: int, end: int) -> "array[int]":
+        first, last = self._listed.name(begin), self._listed.name(end - 1)
+        return self._known_labels(first, last, end - begin) or array(
+            "i", map(self._label, self._listed.name_list(begin, end))
+        )
+
+    def _known_labels(self, first: bytes, last: bytes, count: int) -> "array[int] | None":
+        """Names are in order, so what begins and ends in one folder is all in it."""
+        label = self._label(first)
+        if label == NO_CLASS or label != self._label(last):
+            return None
+        return array("i", [label]) * count
 
     def _label(self, name: bytes) -> int:
         first, inside, _ = name.partition(b"/")
         return self._job.classes[first] if inside else NO_CLASS
 
-    def _refuse_changed(self, portion: Portion, reader: Reader) -> None:
+    def _refuse_changed(self, portion: Portion) -> None:
         """Refuse what was written since we began.
 
         A time that lies ahead of us is another clock's: then a second look has to tell.
@@ -242,10 +251,10 @@ class _Writer:
             if changed < self._job.begun:
                 continue
             # If it was read whole, it is read whole again.
-            again = reader.alone(file.names[0], max(SMALL, len(file.tar)))
+            again = self._reader.alone(file.names[0], max(SMALL, len(file.tar)))
             same = head_of(again) if isinstance(again, Large) else again
             if changed <= now or same != file:
-                raise reader.changed(file.names[0])
+                raise self._reader.changed(file.names[0])
 
     def finished(self) -> Written:
         end = self._job.end if self._cut.last else b""
@@ -261,7 +270,7 @@ class _Writer:
 
     def _begin(self) -> None:
         name = part_name(self._cut.number, len(self._parts))
-        self._file = ShardFile(os.path.join(self._job.draft.folder, name), self._digest())
+        self._file = new_shard(os.path.join(self._job.draft.folder, name))
         self._filling = Filling(self._job.size)
         self._records: list[bytes] = []
         self._facts, self._names = hashlib.sha256(), hashlib.sha256()

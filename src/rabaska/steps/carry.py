@@ -249,7 +249,7 @@ def code_parcel(snapshot: Path, cluster: ConnectedCluster) -> Parcel:
 def parcel_of(pack: Path, cluster: ConnectedCluster, *, doubted: bool = False) -> Parcel:
     """A pack on its way; when the copy there is `doubted`, it is proven byte by byte."""
     manifest = load_manifest(str(pack))
-    digests = {shard.name: shard.sha256 for shard in manifest.shards}
+    digests = {shard.name: shard.digest for shard in manifest.shards}
     return Parcel(
         pack,
         f"{cluster.store}/packs/{pack.name}",

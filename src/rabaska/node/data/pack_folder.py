@@ -13,6 +13,7 @@ from . import pack_format, pack_tail, tar_headers, worker_pool
 from .list_folder import CannotPack, ListedFile, Tree, unreadable
 from .pack_format import BLOCK, FILE, NO_CLASS, RECORD, TIME, IndexLayout, Manifest, Shard
 from .pack_proof import is_complete
+from .tree_digest import tree_digest
 
 _SMALLEST, _LARGEST = 16 * 2**20, 2**30  # bytes of a shard
 _SHARDS_WANTED = 64
@@ -116,7 +117,7 @@ class _Writer:
         self._folder = folder
         self._tree = tree
         self._classes = classes
-        self._digest = hashlib.sha256()
+        self._digest = tree_digest()
         self._crcs = []  # type: List[int]
         self._size = 0
 

@@ -1,7 +1,7 @@
 """A pack: tar shards, an index that finds every file in them, a manifest that vouches for both.
 
 <name>-<digest>/
-  manifest.json     counts, and for each shard its size, sha256 and the crc32 of every block
+  manifest.json     counts, and for each shard its size, digest and the crc32 of every block
   index             binary, below
   shard-00000.tar … plain POSIX tar: files in the order of their names, then links, then folders
 
@@ -20,7 +20,7 @@ from typing import Any, BinaryIO, Dict, Iterator, List, NamedTuple, Tuple
 
 from .. import files
 
-FORMAT = 2
+FORMAT = 3
 MANIFEST = "manifest.json"
 INDEX = "index"
 BLOCK = 16 * 2**20  # shards are checked and copied in blocks of this size
@@ -49,7 +49,7 @@ class BadPack(Exception):
 class Shard(NamedTuple):
     name: str
     size: int
-    sha256: str
+    digest: str  # see `tree_digest`
     crcs: List[int]  # crc32 of each block
 
 

@@ -1,6 +1,5 @@
 """Every byte of a pack against its manifest."""
 
-import hashlib
 import json
 import os
 from typing import Callable, Iterator, List, Optional, Tuple
@@ -9,6 +8,7 @@ from . import worker_pool
 from .pack_format import BadPack, Shard
 from .pack_safety import open_pack
 from .read_ahead import windows
+from .tree_digest import tree_digest
 
 _PIECE = 2**20
 
@@ -44,7 +44,7 @@ def verify(folder: str, progress: Optional[Progress] = None) -> List[str]:
 
 def _read(folder: str, shard: Shard) -> Iterator[Tuple[int, str]]:
     """How many bytes were read, as they are; at the end what is wrong with them."""
-    digest = hashlib.sha256()
+    digest = tree_digest()
     pieces = [(place, min(_PIECE, shard.size - place)) for place in range(0, shard.size, _PIECE)]
     try:
         for piece in windows(os.path.join(folder, shard.name), pieces):
@@ -53,5 +53,5 @@ def _read(folder: str, shard: Shard) -> Iterator[Tuple[int, str]]:
     except OSError as problem:
         yield 0, str(problem)
         return
-    if digest.hexdigest() != shard.sha256:
+    if digest.hexdigest() != shard.digest:
         yield 0, "{} in {} was damaged".format(shard.name, folder)

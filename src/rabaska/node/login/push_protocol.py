@@ -14,7 +14,7 @@ Json = Dict[str, Any]
 class File(NamedTuple):
     name: str  # relative to the parcel; empty when the parcel is one file
     size: int
-    sha256: str = ""  # not told when the question is only what is here
+    digest: str = ""  # sha256, or that of a shard; not told when the question is only what is here
     comes: int = 0  # so many of its bytes follow the order, its last ones
 
 

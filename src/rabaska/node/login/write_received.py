@@ -1,11 +1,11 @@
 """The bytes of a push: taken as they come, proven, and put in place."""
 
 import fcntl
-import hashlib
 import os
 import zlib
 from typing import Any, Dict, List
 
+from ..data.tree_digest import digest_like
 from ..files import remove_if_there, sync_folder
 from . import push_protocol
 from .push_protocol import File, ReceivedParcel
@@ -65,7 +65,7 @@ def _chunk(parcel: ReceivedParcel, left: int, room: memoryview) -> memoryview:
 def _take_one(parcel: ReceivedParcel, file: File) -> bool:
     """Add what comes to what is there; whether the whole is proven."""
     path = parcel.path(file)
-    digest, known, left = hashlib.sha256(), file.size - file.comes, file.comes
+    digest, known, left = digest_like(file.digest), file.size - file.comes, file.comes
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
     with open(descriptor, "r+b", buffering=0) as stream:
         for start in range(0, known, CHUNK):
@@ -80,7 +80,7 @@ def _take_one(parcel: ReceivedParcel, file: File) -> bool:
             _begin_to_write_out(descriptor, file.size - left, len(piece))
         stream.truncate(file.size)
         os.fsync(descriptor)
-    if digest.hexdigest() == file.sha256:
+    if digest.hexdigest() == file.digest:
         return True
     remove_if_there(path)
     return False

@@ -5,10 +5,12 @@ from array import array
 from ctypes import byref, c_int64, c_uint64
 from typing import Any, List, Optional, Sequence, Tuple
 
+from . import growing
 from .buffers import Pinned, address, column, unwritten
 from .library import Pack, library
 
-NUMBERS = 5  # told of each file that is taken
+NUMBERS = growing.NUMBERS  # told of each file that is taken
+NativeShard, Tree = growing.NativeShard, growing.Tree
 _HEADER, _RECORD = 64, 64  # bytes of an index, before all files and for each of them
 _SHORT, _SHORT_VIEW = 2048, 16384  # bytes that zlib sums sooner than C can be called
 
@@ -26,29 +28,6 @@ def crc32(data: Any, value: int = 0) -> int:
 def joined_crc32(first: int, second: int, length: int) -> int:
     """The crc32 of two parts one after the other, of which the second has `length` bytes."""
     return int(library.joined_crc32(first, second, length))
-
-
-def can_digest() -> bool:
-    """Whether this processor has instructions for sha256; else `digest` may not be called."""
-    return bool(library.can_digest())
-
-
-def digest(state: bytearray, data: Any, other_state: Any = b"", other_data: Any = b"") -> None:
-    """Carry sha256 on by whole blocks of 64 bytes: a state is eight words that change.
-
-    Two of equal length take little longer than one.
-    """
-    with Pinned(state, data, other_state, other_data) as (mine, piece, other, theirs):
-        both = theirs.size > 0
-        if mine.size != 32 or piece.size % 64 or (both and theirs.size != piece.size):
-            raise ValueError("no state, a part of a block, or not equally many")
-        library.digest(
-            mine.address,
-            piece.address,
-            other.address if both else None,
-            theirs.address if both else None,
-            piece.size // 64,
-        )
 
 
 def leaf(path: bytes, prefix: bytes) -> Optional[Tuple[bytes, "array[int]", "array[int]"]]:

@@ -29,6 +29,32 @@ class Pack(ctypes.Structure):
     ]
 
 
+class Request(ctypes.Structure):
+    """Which files come into a shard, and what it still takes: `request` of shards.c."""
+
+    _fields_ = [
+        ("names", c_void_p),
+        ("ends", c_void_p),
+        ("start", c_uint64),
+        ("count", c_int64),
+        ("begun", c_int64),
+        ("room", c_int64),
+        ("large", c_int64),
+        ("flags", c_int64),
+    ]
+
+
+class Outcome(ctypes.Structure):
+    """What became of them: `outcome` of shards.c."""
+
+    _fields_ = [
+        ("error", c_int64),
+        ("broken", c_int64),
+        ("bytes", c_int64),
+        ("newest", c_int64),
+    ]
+
+
 def file_name() -> str:
     return "librabaska-{}-{}.so".format(sys.platform, platform.machine())
 
@@ -79,8 +105,18 @@ def _declared(loaded: Any) -> Any:
     for name, result, arguments in (
         ("crc32", c_uint32, [c_uint32, c_void_p, c_uint64]),
         ("joined_crc32", c_uint32, [c_uint32, c_uint32, c_uint64]),
-        ("can_digest", c_int, []),
-        ("digest", None, [c_void_p, c_void_p, c_void_p, c_void_p, c_uint64]),
+        ("tree_begin", None, [c_void_p]),
+        ("tree_add", None, [c_void_p, c_void_p, c_uint64]),
+        ("tree_end", None, [c_void_p, c_void_p, c_uint64, c_void_p]),
+        ("shard_size", c_uint64, []),
+        ("shard_begin", None, [c_void_p, c_int]),
+        ("shard_add", c_int, [c_void_p, c_void_p, c_void_p, c_uint64]),
+        ("shard_end", c_int, [c_void_p, c_void_p, c_void_p]),
+        (
+            "shard_take",
+            c_int64,
+            [c_void_p, c_void_p, POINTER(Request), c_void_p, c_void_p, c_void_p, POINTER(Outcome)],
+        ),
         ("folder", c_void_p, [c_char_p, POINTER(c_uint64), POINTER(c_uint64)]),
         ("names", None, [c_void_p, c_char_p, c_uint64, c_void_p, c_void_p, c_void_p]),
         (
