@@ -112,6 +112,8 @@ def _exit_code(words: list[str]) -> int:
     try:
         if words[:1] == ["status"] and set(words[1:]) <= {"-a", "--all"}:
             return _status(words[1:])
+        if words[:1] == ["pack"] and words[1:] in ([], ["-q"], ["--quiet"]):
+            return _pack(words)
         return _any_command(words)
     except KeyboardInterrupt as problem:
         return _stopped(problem)
@@ -149,6 +151,16 @@ def _status(words: list[str]) -> int:
     exit_code = status(everything=bool(words))
     gc.freeze()  # not even when it ends
     return exit_code
+
+
+def _pack(words: list[str]) -> int:
+    """What is packed sooner than checked; the ordinary path for all that is not plain."""
+    gc.disable()  # what is imported and listed here stays
+    from rabaska.cli import quick_pack
+
+    exit_code = quick_pack.pack(quiet=len(words) > 1)
+    gc.freeze()  # not even when it ends
+    return _any_command(words) if exit_code is None else exit_code
 
 
 def occasion(*, everything: bool) -> str:

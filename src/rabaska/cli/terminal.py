@@ -11,18 +11,17 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from rabaska.cli import render_status
 from rabaska.cli.text import HarmlessLog, harmless, painted, plain
-from rabaska.domain.runs import RunState, RunStatus
-from rabaska.errors import RabaskaError
-from rabaska.node.record.phase_names import TRAINING
-from rabaska.views.runs import run_view
 
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.progress import Progress, TaskID
 
+    from rabaska.domain.runs import RunStatus
+    from rabaska.errors import RabaskaError
     from rabaska.steps.plan_run import PlannedRun
+
+# What shows runs is imported where it is used: `pack` shows none, and takes a tenth of a second.
 
 _WIDTH_WITHOUT_TERMINAL = 160
 _LONG_WAIT = 10.0  # seconds in the queue that are worth a line
@@ -77,7 +76,7 @@ def bell() -> None:
         sys.stderr.flush()
 
 
-def error(problem: RabaskaError) -> None:
+def error(problem: "RabaskaError") -> None:
     colours = sys.stderr.isatty() and not os.environ.get("NO_COLOR")
     note(f"{painted('error:', 'red', colours=colours)} {problem}")
 
@@ -91,12 +90,12 @@ class Steps:
         self._tasks: dict[str, TaskID] = {}
 
     def step(self, text: str) -> None:
-        self._clear()
+        self.clear()
         if not self._quiet:
             note(text)
 
     def warn(self, text: str) -> None:
-        self._clear()
+        self.clear()
         note(f"note: {text}")
 
     def moved(
@@ -112,7 +111,7 @@ class Steps:
             self._tasks[what] = self._bars.add_task(what, total=total, aside=aside)
         self._bars.update(self._tasks[what], completed=done, total=total, aside=aside)
 
-    def _clear(self) -> None:
+    def clear(self) -> None:
         if self._bars is not None:
             self._bars.stop()
             self._bars, self._tasks = None, {}
@@ -141,15 +140,20 @@ def steps(*, quiet: bool = False) -> Iterator[Steps]:
     try:
         yield reporter
     finally:
-        reporter._clear()
+        reporter.clear()
 
 
-def run_status(run: RunStatus) -> None:
+def run_status(run: "RunStatus") -> None:
+    from rabaska.cli import render_status
+    from rabaska.views.runs import run_view
+
     for line in render_status.one_run(run_view(run), colours=colours_wanted()):
         print(harmless(line))
 
 
-def runs_table(runs: Sequence[RunStatus]) -> None:
+def runs_table(runs: "Sequence[RunStatus]") -> None:
+    from rabaska.cli import render_status
+
     lines = render_status.many_runs(runs, time.time(), colours=colours_wanted())
     print(harmless("\n".join(lines)))
 
@@ -188,7 +192,10 @@ class Following:
         self._phases = PhaseLines()
         self._trouble = ""
 
-    def __call__(self, run: RunStatus) -> None:
+    def __call__(self, run: "RunStatus") -> None:
+        from rabaska.domain.runs import RunState
+        from rabaska.views.runs import run_view
+
         view = run_view(run)
         for event in view.timeline:
             if (event.job, event.event) not in self._printed:
@@ -222,7 +229,10 @@ class PhaseLines:
     def __init__(self) -> None:
         self._said = ""
 
-    def __call__(self, run: RunStatus) -> None:
+    def __call__(self, run: "RunStatus") -> None:
+        from rabaska.node.record.phase_names import TRAINING
+        from rabaska.views.runs import run_view
+
         job = run.jobs[-1] if run.jobs else None
         if job is not None and job.phase and job.phase.phase == TRAINING:
             return  # its log tells

@@ -14,8 +14,8 @@ from rabaska.packing.make_pack import Pack
 from rabaska.records.home import Home
 from rabaska.remote import globus as program
 from rabaska.settings.project_file import check_data, load
-from rabaska.steps.carry import pack_dataset
 from rabaska.steps.connect import ConnectedCluster, connect
+from rabaska.steps.pack_dataset import pack_dataset
 from rabaska.steps.prepare_data import download_here
 from rabaska.steps.progress import Reporter
 

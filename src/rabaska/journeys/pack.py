@@ -3,7 +3,7 @@
 from rabaska.domain.projects import Project
 from rabaska.packing.make_pack import Pack
 from rabaska.records.home import Home
-from rabaska.steps.carry import pack_dataset, pack_datasets
+from rabaska.steps.pack_dataset import pack_dataset, pack_datasets
 from rabaska.steps.progress import Reporter, SilentReporter
 
 __all__ = ["pack", "pack_dataset"]

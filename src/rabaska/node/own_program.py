@@ -6,7 +6,6 @@ import os
 import re
 import struct
 import sys
-import zipfile
 from io import BytesIO
 
 from . import files
@@ -54,6 +53,8 @@ def write_compiled_copy() -> None:
 
 
 def _with_compiled(own: str) -> bytes:
+    import zipfile  # only here: it brings every compressor along
+
     content = BytesIO()
     with zipfile.ZipFile(own) as sources, zipfile.ZipFile(content, "w") as target:
         for name in sources.namelist():

@@ -10,8 +10,6 @@ from pathlib import Path
 from rabaska.errors import DatasetError
 from rabaska.node import files, partial_folder
 from rabaska.node.data import pack_format
-from rabaska.packing import archives
-from rabaska.packing.archives import unpack
 from rabaska.packing.make_pack import Pack, PackOptions, pack, put_in_place
 from rabaska.packing.pack_cache import complete_manifest
 from rabaska.packing.refusals import refuse_name, refuse_secrets, space_needed
@@ -24,6 +22,8 @@ def pack_origin(sources: Sequence[Path], store: Path, options: PackOptions) -> P
         refuse_secrets(str(path))
     if len(paths) == 1 and not paths[0].is_file():
         return pack(paths[0], store, options)
+    from rabaska.packing import archives  # what reads them takes long to import
+
     refuse_name(options.name)
     with space_needed(store, f"pack {options.name}"):
         store.mkdir(parents=True, exist_ok=True)
@@ -35,6 +35,8 @@ def pack_origin(sources: Sequence[Path], store: Path, options: PackOptions) -> P
 
 
 def _tar(archive: Path, store: Path, options: PackOptions) -> Pack:
+    from rabaska.packing import archives
+
     manifest_before = _recall(archive, store, options)
     if manifest_before:
         return replace(_pack_of(manifest_before, store, reused=True), new=False)
@@ -58,6 +60,8 @@ def _tar(archive: Path, store: Path, options: PackOptions) -> Pack:
 
 
 def _unpacked(archive: Path, store: Path, options: PackOptions) -> Pack:
+    from rabaska.packing.archives import unpack
+
     manifest_before = _recall(archive, store, options)
     if manifest_before:
         return replace(_pack_of(manifest_before, store, reused=True), new=False)

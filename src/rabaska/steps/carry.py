@@ -2,7 +2,6 @@
 
 import os
 import posixpath
-import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -12,15 +11,12 @@ from rabaska.domain.jobs import JobSpec
 from rabaska.domain.projects import IN_PLACE, Dataset, Project
 from rabaska.domain.secrets import Secrets
 from rabaska.environments.recipes import Environment
-from rabaska.node import files
 from rabaska.node.data.pack_format import INDEX, load_manifest
 from rabaska.node.record.plan import StagedData
 from rabaska.packing.code_files import not_code
 from rabaska.packing.code_snapshot import CodeSnapshot, snapshot
-from rabaska.packing.dataset_sources import pack_origin
-from rabaska.packing.make_pack import Pack, PackOptions, Progress
-from rabaska.packing.pack_advice import compression_pays, shrinks_to
-from rabaska.packing.shard_borders import Samples
+from rabaska.packing.make_pack import Pack
+from rabaska.packing.shrinking import compression_pays, shrinks_to
 from rabaska.records.caches import cache_resumption, cached_resumption
 from rabaska.records.home import Home
 from rabaska.remote.git_commit import Revision, revision
@@ -29,17 +25,9 @@ from rabaska.remote.programs import own_files
 from rabaska.settings.project_file import FILE
 from rabaska.steps.connect import ConnectedCluster, connect
 from rabaska.steps.environment import collected, known, prepare, promised, resolve
+from rabaska.steps.pack_dataset import pack_dataset
 from rabaska.steps.prepare_data import download_here, in_place, locate, prepare_there
 from rabaska.steps.progress import Reporter, progress_of
-
-_WORTH_REPORTING = 10**7  # bytes; what is smaller travels in no time, compressed or not
-
-
-def pack_datasets(project: Project, home: Home, reporter: Reporter) -> tuple[Pack, ...]:
-    """Those that are on this computer."""
-    return tuple(
-        pack_dataset(dataset, home, reporter) for dataset in project.datasets if dataset.paths
-    )
 
 
 def ready_dataset(
@@ -63,56 +51,6 @@ def ready_dataset(
 
 def _sends_downloads(cluster: ConnectedCluster) -> bool:
     return cluster.cluster.downloads == "nowhere"
-
-
-def pack_dataset(dataset: Dataset, home: Home, reporter: Reporter) -> Pack:
-    options = PackOptions(
-        dataset.name,
-        follow_links=dataset.follow_links,
-        progress=_progress(f"packing {dataset.name}", reporter),
-        samples=dataset.samples,
-    )
-    packed = pack_origin(dataset.paths, home.store / "packs", options)
-    if not files.is_still_there(str(packed.folder)):  # cleaned away since it was found
-        packed = pack_origin(dataset.paths, home.store / "packs", options)
-    if packed.damaged:
-        reporter.warn(f"pack {packed.identity} was damaged; packed again")
-    did = "packed" if packed.new else "unchanged since it was packed"
-    reporter.step(
-        f"data {dataset.name}: {say_count(packed.files, 'file')}, {say_size(packed.bytes)}, {did} "
-        f"as {packed.identity} ({packed.shards} shard{'s' if packed.shards != 1 else ''})"
-    )
-    if packed.new and packed.bytes >= _WORTH_REPORTING:
-        reporter.step(f"  {_compression(shrinks_to(str(packed.folder)))}")
-    if packed.stripes:
-        reporter.step(f"  Lustre spreads each shard over {packed.stripes} servers")
-    if packed.samples:
-        _report_samples(packed.samples, reporter)
-    return packed
-
-
-def _progress(what: str, reporter: Reporter) -> Callable[[Progress], None]:
-    begun = time.monotonic()
-
-    def report(done: Progress) -> None:
-        rate = done.files / max(time.monotonic() - begun, 1e-3)
-        reporter.moved(what, done.bytes, done.total_bytes, aside=f"{rate:,.0f} files/s")
-
-    return report
-
-
-def _compression(part: float) -> str:
-    if compression_pays(part):
-        return f"shrinks to {part:.0%}, so it is compressed on its way to a cluster"
-    return f"does not shrink ({part:.0%} would be left), so it travels as it is"
-
-
-def _report_samples(samples: Samples, reporter: Reporter) -> None:
-    endings = ", ".join(f".{ending}" for ending in samples.endings)
-    reporter.step(f"  {samples.count:,} samples of {endings}")
-    if samples.odd:
-        have = "has" if samples.odd == 1 else "have"
-        reporter.warn(f"{samples.odd:,} of them {have} other files, such as {samples.first_odd}")
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,6 @@ import ctypes
 import os
 import platform
 import sys
-import tempfile
 from ctypes import POINTER, c_char_p, c_int, c_int64, c_uint32, c_uint64, c_void_p
 from typing import Any
 
@@ -81,6 +80,8 @@ def _from_program(content: bytes, name: str) -> Any:
             files.write_program(path, content)
         return ctypes.CDLL(path)
     except OSError:  # the store is read-only here, or holds no programs
+        import tempfile  # takes long to import
+
         folder = private_files.new_folder(tempfile.gettempdir())
         path = os.path.join(folder, name)
         try:
