@@ -114,6 +114,21 @@ static int is_plain(const char *name, size_t length)
     return 1;
 }
 
+/* How long the header of a file is, or 0 if Python has to say it. */
+size_t header_length(const char *name, size_t length, int64_t size)
+{
+    size_t whole = length + 7 + digits(length + 7);
+
+    if (size > LARGEST)
+        return 0;
+    if (is_plain(name, length))
+        return BLOCK;
+    whole = length + 7 + digits(whole);
+    return is_utf8((const unsigned char *)name, length)
+               ? 2 * BLOCK + (whole + BLOCK - 1) / BLOCK * BLOCK
+               : 0;
+}
+
 /* The header of a file at `at`, where there is room for any; its length, or 0 if Python has to say it. */
 size_t write_any_header(char *at, const char *name, size_t length, int64_t size, int mode)
 {

@@ -71,6 +71,7 @@ static const int64_t LARGEST = 077777777777;
 
 int kept_mode(int64_t mode);
 int64_t nanoseconds(struct timespec time);
+size_t header_length(const char *name, size_t length, int64_t size);
 size_t write_any_header(char *at, const char *name, size_t length, int64_t size, int mode);
 char *write_record(char *at, uint64_t offset, uint64_t size, uint64_t names_at, uint32_t length,
                    uint32_t crc, int mode, int32_t label);

@@ -3,16 +3,20 @@
 import errno
 import os
 import subprocess
+import tempfile
 import threading
 import time
 from collections import Counter
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from rabaska.errors import DatasetError
 from rabaska.packing import listing
-from rabaska.packing.listing import Listing, unreadable
+from rabaska.packing.listing import Listing, NotPlain, unreadable
+from rabaska.packing.listing_file import write_draft
 
 
 def with_classes(folder: Path, count: int) -> Path:
@@ -106,3 +110,41 @@ def test_a_tree_deeper_than_a_path_may_be_long_is_said_so(tmp_path, monkeypatch)
 
     assert "chmod" not in caught.value.hint
     subprocess.run(["rm", "-r", tmp_path / ("d" * 200)], check=True)
+
+
+paths = st.lists(
+    st.lists(st.sampled_from(["a", "b", "a.b", "a-b", "a b", "ab", "é", "z" * 90]), max_size=4),
+    max_size=25,
+)
+
+
+@given(folders=paths, files=paths)
+def test_c_walks_a_tree_as_python_does(compiled, folders, files):
+    with tempfile.TemporaryDirectory() as top:
+        for parts in folders:
+            Path(top, *parts).mkdir(parents=True, exist_ok=True)
+        for number, parts in enumerate(files):
+            if (place := Path(top, *parts)).is_dir():
+                (place / f"{number % 7}.x").touch()
+        listings = [Listing(os.fsencode(top)) for _ in range(2)]
+
+        walked, looked_at = list(listings[0].walked()), list(listings[1])
+
+    columns = [
+        [(name, hash_) for some in found for name, hash_ in zip(some.one_by_one(), some.hashes, strict=True)]
+        for found in (walked, looked_at)
+    ]  # fmt: skip
+    assert columns[0] == columns[1]
+    assert sorted(listings[0].folders) == sorted(listings[1].folders)
+
+
+def test_what_is_no_file_and_no_folder_is_looked_at_one_by_one(tmp_path):
+    (tmp_path / "a" / "b").mkdir(parents=True)
+    (tmp_path / "a" / "b" / "link").symlink_to("nowhere")
+    listing_ = Listing(os.fsencode(tmp_path))
+
+    with pytest.raises(NotPlain):
+        list(listing_.walked())
+
+    assert listing_.folders == []
+    assert write_draft(listing_, str(tmp_path)).links[0].name == b"a/b/link"

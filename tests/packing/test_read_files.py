@@ -33,7 +33,7 @@ def with_clock(monkeypatch, answers: Iterator[bool]) -> None:
         def waited(self, _count: int) -> bool:
             return next(answers)
 
-    monkeypatch.setattr(read_files, "_Clock", Clock)
+    monkeypatch.setattr(read_files, "Clock", Clock)
 
 
 def portions(names: list[bytes]) -> Iterator[Portion]:

@@ -3,6 +3,7 @@
 import zlib
 from array import array
 from functools import lru_cache
+from typing import Any
 
 from rabaska.node.native import compiled
 from rabaska.packing import tar_batches
@@ -71,7 +72,15 @@ def _leaf(path: bytes, prefix: bytes) -> Names | None:
     return Names(*columns) if columns else None
 
 
+class _Never(Exception):
+    pass
+
+
 leaf = _leaf if compiled else leaf_of
+walk: Any = compiled.walk if compiled else None
+stats: Any = compiled.stats if compiled else None
+below: Any = compiled.below if compiled else None
+CompiledNotPlain: Any = compiled.NotPlain if compiled else _Never
 take = _take if compiled else tar_batches.take
 records = _records if compiled else tar_batches.records
 crc32 = compiled.crc32 if compiled else zlib.crc32

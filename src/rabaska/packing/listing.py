@@ -15,9 +15,14 @@ from rabaska.node.data.pack_format import FOLDER, LINK
 from rabaska.node.data.pack_safety import leads_out
 from rabaska.node.data.pack_tail import ListedFolder
 from rabaska.node.data.read_ahead import ahead
-from rabaska.packing.compiled import leaf
+from rabaska.packing.compiled import CompiledNotPlain, leaf, walk
 from rabaska.packing.name_columns import Names, names_of
 from rabaska.packing.refusals import refuse_secrets
+
+
+class NotPlain(Exception):
+    """What is listed has to be looked at one by one."""
+
 
 _FEW, _FEW_NAMES = 4, 2000  # folders that one thread looks into at a time, and their files
 
@@ -33,6 +38,18 @@ class Listing:
         self._source = source
         self._follow = follow_links
         self._looks_ahead = False  # in one folder at a time, or there might be too many threads
+
+    def walked(self) -> Iterator[Names]:
+        """The same as iterating, by C; NotPlain, at any time, where that cannot be."""
+        if self._follow or walk is None:
+            raise NotPlain
+        try:
+            for *names, folders in walk(self._source):
+                self.folders += [ListedFolder(name, FOLDER, b"") for name in folders]
+                yield Names(*names)
+        except CompiledNotPlain as problem:
+            self.folders.clear()
+            raise NotPlain from problem
 
     def __iter__(self) -> Iterator[Names]:
         """Names of files, many at a time; all of them in the order of their bytes."""

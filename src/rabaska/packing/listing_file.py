@@ -16,7 +16,8 @@ from typing import BinaryIO
 from rabaska.node.data import pack_tail
 from rabaska.node.data.pack_format import IndexLayout
 from rabaska.node.data.pack_tail import ListedFolder
-from rabaska.packing.listing import Listing
+from rabaska.packing.listing import Listing, NotPlain
+from rabaska.packing.name_columns import Names
 
 NAMES, ENDS, HASHES = "names", "ends", "hashes"
 
@@ -39,13 +40,20 @@ class Draft:
 
 def write_draft(listing: Listing, folder: str) -> Draft:
     """Write the names of the listing to `folder`, in one pass."""
+    try:
+        return _write_draft(listing, listing.walked(), folder)
+    except NotPlain:
+        return _write_draft(listing, iter(listing), folder)
+
+
+def _write_draft(listing: Listing, found: Iterator[Names], folder: str) -> Draft:
     files = at = 0
     with ExitStack() as streams:
         names, ends, hashes = (
             streams.enter_context(open(os.path.join(folder, part), "wb", buffering=2**20))
             for part in (NAMES, ENDS, HASHES)
         )
-        for some in listing:
+        for some in found:
             places = array("Q", accumulate(some.lengths, initial=at))
             ends.write(memoryview(places)[1:])
             hashes.write(some.hashes)

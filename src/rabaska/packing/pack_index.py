@@ -1,10 +1,10 @@
 """Shards get their names, an index that finds every file in them, and a manifest."""
 
+import hashlib
 import os
-import shutil
 import sys
 from array import array
-from typing import BinaryIO
+from collections.abc import Callable
 
 from rabaska.node import files
 from rabaska.node.data import pack_format
@@ -46,19 +46,28 @@ def describe(
 def _write_index(draft: Draft, records: list[str], end: list[bytes]) -> tuple[int, int, str]:
     """Join the records of all shards, those of links and folders, and the names."""
     path = os.path.join(draft.folder, pack_format.INDEX)
-    total = 0
-    with open(path, "wb") as index:
-        index.write(draft.layout.header())
+    total = size = 0
+    digest = hashlib.sha256()
+
+    with open(path, "wb", buffering=0) as index:
+
+        def add(content: bytes) -> None:
+            nonlocal size
+            size += len(content)
+            digest.update(content)
+            rest = memoryview(content)
+            while rest:
+                rest = rest[index.write(rest) :]
+
+        add(draft.layout.header())
         for number, part in enumerate(records):
-            content, size = _numbered(part, number)
-            index.write(content)
-            total += size
-        index.write(_in_shard(b"".join(end), len(records) - 1))
-        _move(os.path.join(draft.folder, NAMES), index)
-        index.flush()
+            content, contents = _numbered(part, number)
+            add(content)
+            total += contents
+        add(_in_shard(b"".join(end), len(records) - 1))
+        _move(os.path.join(draft.folder, NAMES), add)
         os.fsync(index.fileno())
-        size = index.tell()
-    return total, size, pack_format.sha256_of(path)
+    return total, size, digest.hexdigest()
 
 
 def _numbered(path: str, number: int) -> tuple[bytes, int]:
@@ -83,7 +92,8 @@ def _in_shard(records: bytes, number: int) -> bytes:
     return bytes(changed)
 
 
-def _move(part: str, target: BinaryIO) -> None:
-    with open(part, "rb") as stream:
-        shutil.copyfileobj(stream, target, 2**20)
+def _move(part: str, add: Callable[[bytes], None]) -> None:
+    with open(part, "rb", buffering=0) as stream:
+        for piece in iter(lambda: stream.read(2**20), b""):
+            add(piece)
     os.unlink(part)

@@ -65,7 +65,7 @@ class Reader:
         some: Read | None = None
         foresight: _ReadAhead | None = None
         while done < len(names):
-            clock = _Clock()
+            clock = Clock()
             direct = directly(done, few)
             if direct is not None:
                 some = direct
@@ -168,7 +168,7 @@ class _ReadAhead:
             return True
         begin = max(self._announced, done)
         coming = self._names[begin : begin + self._few]
-        clock = _Clock()
+        clock = Clock()
         for name in coming:
             self._announce(name)
         self._announced, self._few = begin + len(coming), 2 * _FEW
@@ -208,7 +208,7 @@ def _version(status: os.stat_result) -> tuple[int, int, int]:
     return status.st_ino, status.st_mtime_ns, status.st_ctime_ns
 
 
-class _Clock:
+class Clock:
     def __init__(self) -> None:
         self._begun = time.perf_counter()
         self._waits = _waits()
@@ -231,7 +231,7 @@ def _waits() -> int:
 
 def at_once(query: Callable[[T], S], items: Sequence[T]) -> list[S]:
     """`ask` of each, with threads once the first ones took long to answer."""
-    clock = _Clock()
+    clock = Clock()
     first = [query(item) for item in items[:_FIRST]]
     if not clock.waited(len(first)):
         return first + [query(item) for item in items[_FIRST:]]

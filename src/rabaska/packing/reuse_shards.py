@@ -2,17 +2,18 @@
 
 import hashlib
 import os
-import shutil
-from collections.abc import Iterator
+from array import array
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from rabaska.node.data import tar_headers
 from rabaska.node.data.pack_format import NO_CLASS, RECORD, Shard
+from rabaska.packing.compiled import stats
 from rabaska.packing.listing import unreadable
-from rabaska.packing.listing_file import columns
+from rabaska.packing.listing_file import Columns, columns
 from rabaska.packing.pack_cache import CachedShard, is_good
-from rabaska.packing.read_files import at_once
-from rabaska.packing.shard_borders import ShardRange, parts_of
+from rabaska.packing.read_files import Clock, at_once
+from rabaska.packing.shard_borders import ShardRange, is_one_shard, parts_of
 from rabaska.packing.tar_batches import CHANGED, FACTS, SIZE, numbers
 from rabaska.packing.write_shards import (
     Packed,
@@ -24,6 +25,9 @@ from rabaska.packing.write_shards import (
     records_name,
     write_cut,
 )
+
+_NUMBERS = 5  # about each file
+_FIRST, _MANY = 16, 8192  # files asked before looking at the clock
 
 
 class ShardPlan(NamedTuple):
@@ -37,30 +41,61 @@ class ShardPlan(NamedTuple):
 def plan_shards(job: ShardTask, cut: ShardRange) -> Iterator[ShardPlan]:
     """The shards that a cut becomes, each with the fingerprint that packing it now would give."""
     os.chdir(job.source)
+    end = job.end if cut.last else b""
     with columns(job.draft) as listed:
-        names = listed.name_list(cut.begin, cut.end)
+        facts, lengths = _facts(job, cut, listed)
+        whole = (0, cut.end - cut.begin)
+        pairs = [whole]
+        if not is_one_shard(lengths, job.size, len(end)):
+            names = listed.name_list(cut.begin, cut.end)
+            pairs = parts_of(names, lengths, job.size, len(end))
+        for begin, stop in pairs:
+            last = (begin, stop) == pairs[-1]
+            first, after = listed.start(cut.begin + begin), listed.start(cut.begin + stop)
+            fingerprint = fingerprint_of(
+                hashlib.sha256(facts[begin * _NUMBERS : stop * _NUMBERS]).digest(),
+                hashlib.sha256(listed.names[first:after]).digest(),
+                end if last else b"",
+            )
+            changed = facts[begin * _NUMBERS + CHANGED : stop * _NUMBERS : _NUMBERS]
+            part = ShardRange(cut.number, cut.begin + begin, cut.begin + stop, cut.last and last)
+            yield ShardPlan(part, fingerprint, max(changed, default=0))
 
-    def facts(name: bytes) -> tuple[int, ...]:
+
+def _facts(
+    job: ShardTask, cut: ShardRange, listed: Columns
+) -> tuple["array[int]", "Sequence[int]"]:
+    """What the files of a cut are now, and how many bytes of tar each takes."""
+    if stats is not None:
+        begun, done, found = Clock(), 0, []
+        while done < cut.end - cut.begin:
+            count = min(_FIRST if not done else _MANY, cut.end - cut.begin - done)
+            place = cut.begin + done
+            some = stats(
+                listed.names, listed.ends, place, listed.start(place), count, job.follow_links
+            )
+            if some is None or 0 in some[1] or begun.waited(done + count):
+                break
+            found.append(some)
+            done += count
+        else:
+            facts, lengths = array("q"), array("q")
+            for some_facts, some_lengths in found:
+                facts += some_facts
+                lengths += some_lengths
+            return facts, lengths
+    names = listed.name_list(cut.begin, cut.end)
+
+    def row(name: bytes) -> tuple[int, ...]:
         try:
-            row: tuple[int, ...] = FACTS(os.stat(name, follow_symlinks=job.follow_links))
+            facts: tuple[int, ...] = FACTS(os.stat(name, follow_symlinks=job.follow_links))
         except OSError as problem:
             raise unreadable(os.fsdecode(os.path.join(job.source, name)), problem) from problem
-        return row
+        return facts
 
-    rows = at_once(facts, names)
-    end = job.end if cut.last else b""
-    lengths = list(map(tar_headers.length, names, (row[SIZE] for row in rows)))
-    pairs = parts_of(names, lengths, job.size, len(end))
-    for begin, stop in pairs:
-        last = (begin, stop) == pairs[-1]
-        fingerprint = fingerprint_of(
-            hashlib.sha256(numbers(rows[begin:stop])).digest(),
-            hashlib.sha256(b"".join(names[begin:stop])).digest(),
-            end if last else b"",
-        )
-        newest = max((row[CHANGED] for row in rows[begin:stop]), default=0)
-        part = ShardRange(cut.number, cut.begin + begin, cut.begin + stop, cut.last and last)
-        yield ShardPlan(part, fingerprint, newest)
+    rows = at_once(row, names)
+    sizes = (facts[SIZE] for facts in rows)
+    return numbers(rows), list(map(tar_headers.length, names, sizes))
 
 
 def take_over(job: ShardTask, plan: ShardPlan, kept: CachedShard) -> Iterator[Packed | Written]:
@@ -107,4 +142,6 @@ def _link(source: str, target: str) -> None:
     try:
         os.link(source, target)
     except OSError:  # a file system without hard links
+        import shutil  # only here: it brings every compressor along
+
         shutil.copyfile(source, target)

@@ -8,6 +8,7 @@ from itertools import accumulate, groupby
 from typing import NamedTuple
 
 from rabaska.errors import DatasetError
+from rabaska.packing.compiled import below
 
 _SMALLEST, _LARGEST = 16 * 2**20, 2**30
 _SHARDS_WANTED = 64
@@ -59,6 +60,8 @@ def sampled(hashes: Sequence[int]) -> list[int]:
     if len(hashes) <= 2 * _SAMPLED:
         return list(range(len(hashes)))
     limit = _FULL_HASH >> ((len(hashes) // _SAMPLED).bit_length() - 1)
+    if below is not None and isinstance(hashes, memoryview):
+        return below(hashes, limit, len(hashes)) or [0]
     return [place for place, hash_ in enumerate(hashes) if hash_ < limit] or [0]
 
 
@@ -136,6 +139,11 @@ class Filling:
         self._large = self._large or (files == 1 and length >= self._size)
 
 
+def is_one_shard(lengths: Sequence[int], size: int, end: int) -> bool:
+    """Whether files that take so many bytes of tar, and what follows them, fit into one."""
+    return sum(lengths) + end <= Filling(size).most and max(lengths) < size
+
+
 def parts_of(
     names: Sequence[bytes], lengths: Sequence[int], size: int, end: int
 ) -> list[tuple[int, int]]:
@@ -143,9 +151,9 @@ def parts_of(
 
     `end` is how many bytes of links and folders follow; a last pair without files is for them.
     """
-    filling = Filling(size)
-    if sum(lengths) + end <= filling.most and max(lengths) < size:
+    if is_one_shard(lengths, size, end):
         return [(0, len(names))]
+    filling = Filling(size)
     begins = [0]
     for place, length in enumerate(lengths):
         if filling.is_full(length) and stem(names[place]) != stem(names[place - 1]):

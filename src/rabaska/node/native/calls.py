@@ -3,7 +3,7 @@
 import zlib
 from array import array
 from ctypes import byref, c_int64, c_uint64
-from typing import Any, List, Optional, Sequence, Tuple
+from typing import Any, Iterator, List, Optional, Sequence, Tuple
 
 from . import growing
 from .buffers import Pinned, address, column, unwritten
@@ -43,6 +43,66 @@ def leaf(path: bytes, prefix: bytes) -> Optional[Tuple[bytes, "array[int]", "arr
     lengths, crcs = column("I", count.value), column("I", count.value)
     library.names(folder, prefix, len(prefix), text, address(lengths), address(crcs))
     return text, lengths, crcs
+
+
+class NotPlain(Exception):
+    """There is something else than files and folders, or looking into them takes long."""
+
+
+_MANY, _ROOM = 65536, 4 * 2**20  # names that come at once, and bytes of them
+
+
+def walk(
+    path: bytes,
+) -> Iterator[Tuple[bytes, "array[int]", "array[int]", List[bytes]]]:
+    """All files below a folder in the order of their bytes, many at a time.
+
+    Their names as one text, the length and crc32 of each; and the names of the folders entered.
+    """
+    handle = library.walk_begin(path)
+    if not handle:
+        raise NotPlain()
+    lengths, crcs, counts = column("I", _MANY), column("I", _MANY), column("q", 3)
+    text, folders = column("B", _ROOM), column("B", _ROOM)
+    places = [address(one) for one in (text, lengths, crcs, folders, counts)]
+    more = 1
+    try:
+        while more:
+            more = library.walk_next(
+                handle, places[0], _ROOM, places[1], places[2], _MANY, places[3], places[4]
+            )
+            if more < 0:
+                raise NotPlain()
+            files, names, below = counts
+            entered = bytes(memoryview(folders)[:below]).split(b"\0")[:-1]
+            yield bytes(memoryview(text)[:names]), lengths[:files], crcs[:files], entered
+    finally:
+        library.walk_end(handle)
+
+
+def below(numbers: Any, limit: int, most: int) -> List[int]:
+    """The places of 32-bit numbers below a limit, `most` of them at most."""
+    places = column("q", most)
+    with Pinned(numbers) as (buffer,):
+        found = library.below(buffer.address, buffer.size // 4, limit, address(places), most)
+    return places[:found].tolist()
+
+
+def stats(
+    names: Any, ends: Any, place: int, start: int, count: int, follow: bool
+) -> Optional[Tuple["array[int]", "array[int]"]]:
+    """Five numbers about each of so many files, and how many bytes of tar it takes.
+
+    `ends` says where each name ends; the first is at `place` there, and begins at `start`. Zero
+    bytes: Python has to say. None if one of them cannot be asked.
+    """
+    facts, lengths = column("q", NUMBERS * count), column("q", count)
+    with Pinned(names, ends) as (text, places):
+        at = places.address + 8 * place
+        found = library.stats(
+            text.address, at, start, count, int(follow), address(facts), address(lengths)
+        )
+    return (facts, lengths) if found == count else None
 
 
 def take(

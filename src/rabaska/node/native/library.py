@@ -119,6 +119,15 @@ def _declared(loaded: Any) -> Any:
             [c_void_p, c_void_p, POINTER(Request), c_void_p, c_void_p, c_void_p, POINTER(Outcome)],
         ),
         ("folder", c_void_p, [c_char_p, POINTER(c_uint64), POINTER(c_uint64)]),
+        ("walk_begin", c_void_p, [c_char_p]),
+        (
+            "walk_next",
+            c_int,
+            [c_void_p, c_void_p, c_uint64] + [c_void_p] * 2 + [c_int64, c_void_p, c_void_p],
+        ),
+        ("walk_end", None, [c_void_p]),
+        ("below", c_int64, [c_void_p, c_int64, c_uint32, c_void_p, c_int64]),
+        ("stats", c_int64, [c_void_p, c_void_p, c_uint64, c_int64, c_int, c_void_p, c_void_p]),
         ("names", None, [c_void_p, c_char_p, c_uint64, c_void_p, c_void_p, c_void_p]),
         (
             "take",
