@@ -131,9 +131,9 @@ def test_c_walks_a_tree_as_python_does(compiled, folders, files):
         walked, looked_at = list(listings[0].walked()), list(listings[1])
 
     columns = [
-        [(name, hash_) for some in found for name, hash_ in zip(some.one_by_one(), some.hashes, strict=True)]
+        [row for some in found for row in zip(some.one_by_one(), some.hashes, strict=True)]
         for found in (walked, looked_at)
-    ]  # fmt: skip
+    ]
     assert columns[0] == columns[1]
     assert sorted(listings[0].folders) == sorted(listings[1].folders)
 

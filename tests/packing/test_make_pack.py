@@ -429,7 +429,7 @@ def test_a_socket_is_refused(source, store, monkeypatch):
 def packed_by(program: str, source: Path, store: Path, **how) -> str:
     """What a process of its own says of packing `source`; it may lack rights or space."""
     script = (
-        "import sys\nfrom pathlib import Path\nfrom rabaska.errors import RabaskaError\n"
+        "import shutil, sys\nfrom pathlib import Path\nfrom rabaska.errors import RabaskaError\n"
         "from rabaska.packing.make_pack import PackOptions, pack\n"
         "source, store = map(Path, sys.argv[1:])\n"
         + program

@@ -237,10 +237,9 @@ class _Told:
 
 
 def _pack(datasets: list[PlainDataset], place: Home, told: _Told) -> None:
-    from rabaska.steps.pack_dataset import pack_dataset
+    from rabaska.steps.pack_dataset import pack_all
 
     try:
-        for dataset in datasets:
-            pack_dataset(dataset, place, told)
+        pack_all(datasets, place, told)
     finally:
         told.clear()

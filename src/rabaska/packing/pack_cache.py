@@ -71,6 +71,8 @@ class PackCache:
         if not any(_is_old(part, begun) for part in parts):
             return
         folder = self.store / manifest.identity
+        if not folder.is_dir():
+            return  # cleaned away since
         facts = _facts_of([folder / shard.name for shard in manifest.shards])
         shards = [
             [part.fingerprint if _is_old(part, begun) else "", fact]

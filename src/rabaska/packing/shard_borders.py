@@ -51,7 +51,9 @@ class ShardLoad(NamedTuple):
 
 def target_size(length: int) -> int:
     """How large shards should be for so many bytes: a power of two, or growth would move all."""
-    size = max(_SMALLEST, min(_LARGEST, length // _SHARDS_WANTED))
+    # A small dataset becomes a few shards, so that several processors can pack it.
+    smallest = max(_SMALLEST // 4, min(_SMALLEST, length // 4))
+    size = max(smallest, min(_LARGEST, length // _SHARDS_WANTED))
     return 1 << (size.bit_length() - 1)
 
 

@@ -4,7 +4,7 @@
 """
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
@@ -38,17 +38,35 @@ class Packable(Protocol):
 
 def pack_datasets(project: "Project", home: "Home", reporter: "Reporter") -> tuple[Pack, ...]:
     """Those that are on this computer."""
-    return tuple(
-        pack_dataset(dataset, home, reporter) for dataset in project.datasets if dataset.paths
-    )
+    return pack_all([dataset for dataset in project.datasets if dataset.paths], home, reporter)
 
 
-def pack_dataset(dataset: Packable, home: "Home", reporter: "Reporter") -> Pack:
+def pack_all(datasets: Sequence[Packable], home: "Home", reporter: "Reporter") -> tuple[Pack, ...]:
+    """Pack them one after the other; what is remembered of them is written at the end."""
+    later: list[Callable[[], None]] = []
+    try:
+        return tuple(pack_dataset(each, home, reporter, later.append) for each in datasets)
+    finally:
+        for remember in later:
+            remember()
+
+
+def _at_once(remember: Callable[[], None]) -> None:
+    remember()
+
+
+def pack_dataset(
+    dataset: Packable,
+    home: "Home",
+    reporter: "Reporter",
+    afterwards: Callable[[Callable[[], None]], None] = _at_once,
+) -> Pack:
     options = PackOptions(
         dataset.name,
         follow_links=dataset.follow_links,
         progress=_progress(f"packing {dataset.name}", reporter),
         samples=dataset.samples,
+        afterwards=afterwards,
     )
     packed = pack_origin(dataset.paths, home.store / "packs", options)
     if not files.is_still_there(str(packed.folder)):  # cleaned away since it was found
