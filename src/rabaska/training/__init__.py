@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
     from .errors import CannotResume, DamagedData, NotSaveable, SaveFailed, TrainingError, WrongUse
     from .packed_dataset import PackedDataset, folder
+    from .random_crops import RandomResizedCrop, collate
     from .sample_order import Order
 
 __all__ = [
@@ -20,10 +21,12 @@ __all__ = [
     "NotSaveable",
     "Order",
     "PackedDataset",
+    "RandomResizedCrop",
     "SaveFailed",
     "Session",
     "TrainingError",
     "WrongUse",
+    "collate",
     "folder",
     "session",
 ]
@@ -31,6 +34,8 @@ __all__ = [
 _ROOMS = {
     "PackedDataset": "packed_dataset",
     "folder": "packed_dataset",
+    "RandomResizedCrop": "random_crops",
+    "collate": "random_crops",
     "Order": "sample_order",
     "Session": "sessions",
     "session": "sessions",

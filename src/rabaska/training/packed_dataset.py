@@ -18,10 +18,9 @@ def decoded(name: str, content: bytes) -> Any:
 
 
 def _image(content: bytes) -> Any:
-    from PIL import Image
+    from .lazy_picture import opened  # not at the top: it needs Pillow
 
-    # As ImageFolder does it: three channels whatever the file has.
-    return Image.open(io.BytesIO(content)).convert("RGB")
+    return opened(content)
 
 
 def _array(content: bytes) -> Any:
@@ -59,6 +58,7 @@ class PackedDataset:
     `dataset[i]` is `(content, class index)`, the content as bytes or as `transform` makes it; the
     class index is -1 for a file that lies in no folder. With `decode=True` an image becomes a
     Pillow image, `.npy` an array, `.json` what it says, `.txt` text, before `transform` sees it.
+    A transform with a method `batch`, such as RandomResizedCrop, gets all contents of a batch.
     With `ahead=True` shards that fit into memory are read ahead. It can be handed to a PyTorch
     DataLoader as it is: workers share the index, whether they are forked or spawned.
     """
@@ -108,6 +108,11 @@ class PackedDataset:
             columns = self._source.columns(list(positions))
         contents: List[Any]
         contents, labels = columns
+        at_once = getattr(self.transform, "batch", None)
+        if at_once is not None:
+            from .random_crops import PictureBatch
+
+            return PictureBatch(at_once(contents), labels)
         if self.transform is not None or self.decode:
             contents = list(map(self._made, positions, contents))
         return (_batch() if lazy_imports.in_worker() else _pairs)(contents, labels)
