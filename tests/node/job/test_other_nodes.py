@@ -96,7 +96,8 @@ def test_a_failure_on_the_first_node_ends_the_staging_of_the_others(
     monkeypatch.setattr(other_nodes, "begin_staging", begin)
     monkeypatch.setattr(run_program.prepare_program, "unpack_code", lambda *_: {})
     monkeypatch.setattr(run_program.stage_datasets, "stage_data", fail)
-    work: Any = SimpleNamespace(run=run, job=1, stop_reason=lambda: None)
+    alone = SimpleNamespace(launch=SimpleNamespace(nodes=1), datasets=[])
+    work: Any = SimpleNamespace(run=run, job=1, stop_reason=lambda: None, plan=alone)
 
     end = run_program.run_program(work, str(local), None)
 

@@ -46,7 +46,7 @@ def copy_blocks(
     """
 
     def copy(block: Block) -> Block:
-        _copy_block(pack_folder, target, manifest, block)
+        copy_block(pack_folder, target, manifest, block)
         return block
 
     left = iter(blocks)
@@ -59,7 +59,7 @@ def copy_blocks(
             yield from ahead(copy, left, streams)
 
 
-def _copy_block(pack_folder: str, target: str, manifest: Manifest, block: Block) -> None:
+def copy_block(pack_folder: str, target: str, manifest: Manifest, block: Block) -> None:
     shard = manifest.shards[block.shard]
     with open(os.path.join(pack_folder, shard.name), "rb", buffering=0) as reading:
         writing = os.open(os.path.join(target, shard.name), os.O_WRONLY)

@@ -3,11 +3,12 @@
 import hashlib
 import os
 from itertools import chain, islice
-from typing import Callable, Iterator, Optional, Tuple
+from typing import Callable, Iterator, NamedTuple, Optional, Tuple
 
 from .. import partial_folder
 from . import pack_proof, worker_pool
 from .blocks import STREAMS, Block, blocks_of, copy_blocks, damaged, forget
+from .free_space import disk_room
 from .pack_format import INDEX, MANIFEST, Manifest, load_manifest
 from .pack_proof import open_manifest, open_sealed
 from .read_ahead import windows
@@ -17,13 +18,27 @@ SHARDS = "shards"
 
 _PIECE = 2**18  # small enough to stay in the processor's cache between reading and digesting
 _DESCRIPTION = Block(-1, 0, 0)  # manifest and index, among blocks
+_SPARE = 64 * 2**20  # bytes of a disk that are left free
 _COPIERS = 4  # processes that fill the memory's bandwidth, or nearly
 
 Progress = Callable[[int, int], None]  # files and bytes staged so far
+Steps = Iterator[Tuple[int, int]]
+
+
+class Together(NamedTuple):
+    """How several nodes read a pack together."""
+
+    bring: Callable[[str, str, Manifest], Steps]  # from a pack into files that are long enough
+    keep: Callable[[partial_folder.PartialFolder], None]  # until the others need it no longer
+    refuse: Callable[[], None]  # this node passes on nothing
 
 
 def stage(
-    pack_folder: str, target_parent: str, mode: str = FILES, progress: Optional[Progress] = None
+    pack_folder: str,
+    target_parent: str,
+    mode: str = FILES,
+    progress: Optional[Progress] = None,
+    together: Optional[Together] = None,
 ) -> str:
     """Stage the pack below `target_parent`; the path that the program shall read.
 
@@ -40,8 +55,14 @@ def stage(
     partial_folder.sweep(target_parent)
     folder = partial_folder.begin(target_parent, os.path.basename(target))
     try:
-        copy = _unpack if mode == FILES else _copy_shards
-        _report(copy(pack_folder, folder.path, manifest), progress)
+        if together is not None and mode == FILES:
+            steps = _unpack_together(pack_folder, folder.path, manifest, together)
+        elif together is not None:
+            steps = _bring_shards(pack_folder, folder.path, manifest, together)
+        else:
+            copy = _unpack if mode == FILES else _copy_shards
+            steps = copy(pack_folder, folder.path, manifest)
+        _report(steps, progress)
     except BaseException:
         partial_folder.abandon(folder)
         raise
@@ -81,11 +102,43 @@ def _unpack(pack_folder: str, target: str, manifest: Manifest) -> Iterator[Tuple
     return unpack.unpack(pack_folder, target, manifest)
 
 
-def _copy_shards(pack_folder: str, target: str, manifest: Manifest) -> Iterator[Tuple[int, int]]:
-    """Copy shards, each process the next block that nobody has begun."""
+def _unpack_together(
+    pack_folder: str, target: str, manifest: Manifest, together: Together
+) -> Steps:
+    """Unpack from shards that came from other nodes; if there is room for both."""
+    parent = os.path.dirname(target)
+    shards = sum(shard.size for shard in manifest.shards) + manifest.index_size
+    if disk_room(parent)[0] < 2 * shards + _SPARE:
+        together.refuse()
+        yield from _unpack(pack_folder, target, manifest)
+        return
+    folder = partial_folder.begin(parent, "shards-" + manifest.identity)
+    together.keep(folder)
+    for _ in _bring_shards(pack_folder, folder.path, manifest, together):
+        pass
+    yield from _unpack(folder.path, target, manifest)
+
+
+def _bring_shards(pack_folder: str, target: str, manifest: Manifest, together: Together) -> Steps:
+    _make_room(target, manifest)
+    with open(os.path.join(target, INDEX), "wb"):
+        pass
+    copy_manifest(pack_folder, target, manifest)
+    yield from together.bring(pack_folder, target, manifest)
+    pack_proof.begin(target, manifest, proven=True)
+    yield manifest.files, 0
+
+
+def _make_room(target: str, manifest: Manifest) -> None:
+    """Files that are as long as the shards."""
     for shard in manifest.shards:
         with open(os.path.join(target, shard.name), "wb") as stream:
             stream.truncate(shard.size)
+
+
+def _copy_shards(pack_folder: str, target: str, manifest: Manifest) -> Iterator[Tuple[int, int]]:
+    """Copy shards, each process the next block that nobody has begun."""
+    _make_room(target, manifest)
     count = min(worker_pool.available(), _COPIERS)
     blocks = blocks_of(manifest, list(range(len(manifest.shards))))
 
@@ -105,11 +158,19 @@ def _copy_shards(pack_folder: str, target: str, manifest: Manifest) -> Iterator[
 
 def describe(pack_folder: str, target: str, manifest: Manifest) -> None:
     """Copy manifest and index, and check them."""
+    copy_manifest(pack_folder, target, manifest)
+    copy_index(pack_folder, target, manifest)
+
+
+def copy_manifest(pack_folder: str, target: str, manifest: Manifest) -> None:
     with open(os.path.join(pack_folder, MANIFEST), "rb") as reading:
         with open(os.path.join(target, MANIFEST), "wb") as writing:
             writing.write(reading.read())
     if load_manifest(target) != manifest:
         raise damaged(pack_folder, MANIFEST)
+
+
+def copy_index(pack_folder: str, target: str, manifest: Manifest) -> None:
     index = os.path.join(pack_folder, INDEX)
     for _ in range(2):
         copied = _copy_index(index, os.path.join(target, INDEX), manifest.index_size)

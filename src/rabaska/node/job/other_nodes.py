@@ -1,7 +1,7 @@
 """The other nodes of a job: code and data staged on each of them, and nothing left behind.
 
-`stage RUNFOLDER JOB LOCAL` and `clean RUNFOLDER JOB LOCAL` are run once on every node,
-by srun or our own `on-nodes`.
+`stage RUNFOLDER JOB LOCAL [HOST PORT KEYFILE]` and `clean RUNFOLDER JOB LOCAL` are run once on
+every node, by srun or our own `on-nodes`; at HOST and PORT the first node waits for the others.
 Node-local space has the same path everywhere. Where it is there already, this is the first node,
 whose agent stages for itself, or a storage that all nodes share: then nothing is to be done.
 """
@@ -11,7 +11,7 @@ import socket
 import subprocess
 import sys
 from contextlib import contextmanager
-from typing import Iterator, List, Optional
+from typing import Iterator, List, Optional, Sequence
 
 from .. import files, own_program, timed_command
 from ..data import pack_format, stage
@@ -27,6 +27,7 @@ from . import (
     program_process,
     results,
     stage_datasets,
+    stage_together,
     unpacked_code,
 )
 from .this_job import Work, say_in_log
@@ -40,14 +41,16 @@ Step = Optional["subprocess.Popen[bytes]"]
 
 
 def main(argv: List[str]) -> int:
-    if len(argv) != 4 or argv[0] not in ("stage", "clean"):
-        say("usage: other-nodes stage|clean RUNFOLDER JOB LOCAL")
+    if len(argv) not in (4, 7) or argv[0] not in ("stage", "clean"):
+        say("usage: other-nodes stage|clean RUNFOLDER JOB LOCAL [HOST PORT KEYFILE]")
         return 2
     run, job, local = RunFolder(argv[1]), int(argv[2]), argv[3]
-    return (stage_here if argv[0] == "stage" else clean_here)(run, job, local)
+    return (
+        stage_here(run, job, local, argv[4:]) if argv[0] == "stage" else clean_here(run, job, local)
+    )
 
 
-def stage_here(run: RunFolder, job: int, local: str) -> int:
+def stage_here(run: RunFolder, job: int, local: str, first: Sequence[str] = ()) -> int:
     try:
         run_plan = plan.load(run)
         if run_plan is None:
@@ -63,7 +66,8 @@ def stage_here(run: RunFolder, job: int, local: str) -> int:
         # Pairs, because names that are no UTF-8 cannot be keys.
         before = sorted([path, list(state)] for path, state in unpacked_code.listing(code).items())
         files.write_json(os.path.join(local, _BEFORE), {"files": before})
-        stage_datasets.place(run, run_plan, local)
+        with stage_together.other_meeting(list(first)) as meeting:
+            stage_datasets.place(run, run_plan, local, meeting=meeting)
     except (
         OSError,
         unpacked_code.WrongSnapshot,
@@ -107,16 +111,22 @@ def _made_by(local: str) -> str:
     return os.path.join(local, "made-by-{}".format(socket.gethostname()))
 
 
-def begin_staging(work: Work, local: str) -> Step:
+def begin_staging(
+    work: Work, local: str, meeting: Optional[stage_together.FirstMeeting] = None
+) -> Step:
     """Start staging on the other nodes; the first is left to the agent, at the same time."""
     if work.plan.launch.nodes < 2:
         return None
     words = _on_every_node(work, "stage", local)
+    words += meeting.words if meeting else []
     try:
         with work.lease.quiet:
-            return subprocess.Popen(
+            step = subprocess.Popen(
                 words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
             )
+        if meeting is not None:
+            meeting.is_over = lambda: step.poll() is not None
+        return step
     except OSError as problem:
         raise OSError(problem.errno, "cannot reach the other nodes: {}".format(problem))
 

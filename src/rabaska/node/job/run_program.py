@@ -29,6 +29,7 @@ from . import (
     rescue_checkpoints,
     series_writer,
     stage_datasets,
+    stage_together,
     stop_signals,
     unpacked_code,
     used_resources,
@@ -52,8 +53,9 @@ def run_program(work: Work, local: str, found: jobs.Saved) -> ProgramEnd:
     try:
         with stop_signals.stopped_early_when(work.stop_reason), free_space.named_when_full(local):
             before = prepare_program.unpack_code(work, code)
-            elsewhere = other_nodes.begin_staging(work, local)
-            data = stage_datasets.stage_data(work, local)
+            with stage_together.first_meeting(work) as meeting:
+                elsewhere = other_nodes.begin_staging(work, local, meeting)
+                data = stage_datasets.stage_data(work, local, meeting)
             places = prepare_program.places(work, data, found)
             other_nodes.finish_staging(elsewhere)
         step_tracks.remember(work.run, work.job, step_tracks.look(work.carried, work.plan.patterns))

@@ -10,6 +10,7 @@ from ..data.free_space import free_memory
 from ..record.events import say
 from ..record.plan import IN_PLACE, Nearby, Plan, StagedData
 from ..record.run_folder import RunFolder
+from .stage_together import Meeting
 from .this_job import Work
 
 _READ_THROUGH = 0.5  # of the free memory: what is larger is compared as it is read, and only then
@@ -59,12 +60,13 @@ class DatasetRequest(NamedTuple):
         return self.dataset.mode == stage.FILES
 
 
-def stage_data(work: Work, local: str) -> Dict[str, str]:
+def stage_data(work: Work, local: str, meeting: Optional[Meeting] = None) -> Dict[str, str]:
     """Bring every dataset near: its name → where the program finds it."""
     began = time.monotonic()
     # All nodes of a job are told the same path, so each must do the same.
     alone = work.plan.launch.nodes == 1
-    placed = place(work.run, work.plan, local, freely=alone, moved=work.phases.moved)
+    moved = work.phases.moved
+    placed = place(work.run, work.plan, local, freely=alone, moved=moved, meeting=meeting)
     for one in placed:
         say("data: {}".format(placement_line(one)))
     if placed:
@@ -91,12 +93,21 @@ def placement_line(one: PlacedDataset) -> str:
 
 
 def place(
-    run: RunFolder, plan: Plan, local: str, *, freely: bool = False, moved: Optional[Moved] = None
+    run: RunFolder,
+    plan: Plan,
+    local: str,
+    *,
+    freely: bool = False,
+    moved: Optional[Moved] = None,
+    meeting: Optional[Meeting] = None,
 ) -> List[PlacedDataset]:
-    """Stage every dataset, below `local` or, when we may choose freely, where it is best."""
+    """Stage every dataset, below `local` or, when we may choose freely, where it is best.
+
+    With `meeting`, what other nodes of the job have read comes from them.
+    """
     nearby = folders_here(plan.nearby) if freely else Nearby()
     placed = []
-    for dataset in plan.datasets:
+    for number, dataset in enumerate(plan.datasets):
         if dataset.mode == IN_PLACE:
             placed.append(_left_in_place(dataset))
             continue
@@ -107,7 +118,8 @@ def place(
         try:
             manifest = pack_format.load_manifest(pack)
             request = DatasetRequest(dataset, pack, manifest, target, moved)
-            put = _place_freely(request, nearby) if freely else _place_locally(request)
+            together = meeting.together(number, manifest) if meeting else None
+            put = _place_freely(request, nearby) if freely else _place_locally(request, together)
         except pack_format.BadPack as problem:
             problem.remedy = _repair(plan, dataset.pack)
             raise
@@ -180,8 +192,9 @@ class NotOnNode(Exception):
     )
 
 
-def _place_locally(request: DatasetRequest) -> PlacedDataset:
-    path = stage.stage(request.pack, request.target, request.dataset.mode, request.progress)
+def _place_locally(request: DatasetRequest, together: Optional[stage.Together]) -> PlacedDataset:
+    mode = request.dataset.mode
+    path = stage.stage(request.pack, request.target, mode, request.progress, together)
     return _placed(request, path, tier_choice.kind_of(request.target))
 
 
