@@ -1,6 +1,6 @@
 /* A folder seen through a slow shared file system, read-only, for measuring.
  *
- * slow_disk MOUNTPOINT -o root=FOLDER[,latency=MICROSECONDS][,stream=MB][,target=MB][,targets=N][,stripe=KB][,flaws=N]
+ * slow_disk MOUNTPOINT -o root=FOLDER[,latency=MICROSECONDS][,stream=MB][,target=MB][,targets=N][,stripe=KB][,flaws=N][,uncached=1]
  *
  * latency  what every call costs: look-up, open, read, listing
  * stream   MB/s that one reader gets; several readers get it each
@@ -27,12 +27,13 @@
 
 static struct {
     char *root;
-    unsigned latency, stream, target, targets, stripe, flaws;
+    unsigned latency, stream, target, targets, stripe, flaws, uncached;
 } asked = {.targets = 1};
 
 static const struct fuse_opt words[] = {
     {"root=%s", offsetof(__typeof__(asked), root), 0},
     {"latency=%u", offsetof(__typeof__(asked), latency), 0},
+    {"uncached=%u", offsetof(__typeof__(asked), uncached), 0},
     {"stream=%u", offsetof(__typeof__(asked), stream), 0},
     {"target=%u", offsetof(__typeof__(asked), target), 0},
     {"targets=%u", offsetof(__typeof__(asked), targets), 0},
@@ -133,6 +134,8 @@ static int slow_open(const char *path, struct fuse_file_info *file) {
     if (opened < 0)
         return -errno;
     file->fh = opened;
+    /* Nodes of one computer share its memory; what one has read must not be there for the others. */
+    file->direct_io = asked.uncached && strstr(path, ".tar");
     return 0;
 }
 

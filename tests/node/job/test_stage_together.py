@@ -81,7 +81,7 @@ class Nodes:
             assert meeting is not None
             manifest = pack_format.load_manifest(str(packs[0]))
             meeting.together(0, manifest)  # they come: only now it is known who is who
-            place = meeting._met.sharing._group.place
+            place = meeting._met.sharing._place
             self._stage(packs[place], place, mode, meeting)
 
     def _stage(self, pack: Path, place: int, mode: str, meeting: Meeting) -> None:
@@ -129,7 +129,7 @@ def test_what_a_lost_node_should_have_read_is_read_by_the_others(packed, nodes, 
     """One node comes, says where it serves, and is gone."""
     lost = node_group.OtherNode("localhost", int(nodes.first.words[1]), KEY)
     with closing(node_group.open_listener()) as serving:
-        coming = threading.Thread(target=lambda: (lost.group(serving), lost.close()))
+        coming = threading.Thread(target=lambda: (lost.join(serving), lost.close()))
         coming.start()
         with nodes.first._first._changed:
             nodes.first._first._changed.wait_for(lambda: nodes.first._first._came, 10)

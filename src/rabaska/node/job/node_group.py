@@ -1,9 +1,10 @@
 """The nodes of a job that stage data together: how they meet, and when all of them are done.
 
-The first node listens, the others come and say where they listen themselves; each gets the list of
-all. Ports of a node are open to its other users, so every connection begins with both sides proving
-that they know a key, which is in a file that only their user can read. A node that does not come,
-or is lost, is left out: whoever misses it reads from the shared storage.
+The first node listens, the others come and say where they listen themselves. Each gets a place at
+once, so that it can begin to read, and the list of all when nobody else will come. Ports of a node
+are open to its other users, so every connection begins with both sides proving that they know a
+key, which is in a file that only their user can read. A node that does not come, or is lost, is
+left out: whoever misses it reads from the shared storage.
 """
 
 import hashlib
@@ -13,7 +14,7 @@ import os
 import socket
 import threading
 import time
-from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple
+from typing import Any, Callable, Dict, List, Optional, Tuple
 
 _PATIENCE = 20.0  # seconds for the others to come, once the first is there
 _ANSWER = 10.0  # seconds for a proof
@@ -121,38 +122,33 @@ def listen(
     return thread
 
 
-class Group(NamedTuple):
-    """Where each node of the job serves what it read; None for one that did not come."""
-
-    place: int  # our own
-    nodes: List[Optional[Address]]
-
-
 class FirstNode:
-    """The node at which the others meet."""
+    """The node at which the others meet; its place is 0."""
 
     def __init__(self, name: str, key: str, others: int, serving: socket.socket) -> None:
-        self._key, self._others = key, others
+        self._others = others
         self._serving = serving
         self._listener = open_listener(own_address(name))
         self.port = self._listener.getsockname()[1]
         self._changed = threading.Condition()
-        self._came = []  # type: List[Address]
-        self._group = None  # type: Optional[Group]
+        self._came: List[Address] = []
+        self._complete = False  # nobody else may come
         self._busy = 0  # nodes that came and are not done
         self._over = False
         listen(self._listener, key, self._meet)
 
-    def group(self, is_over: Callable[[], bool]) -> Group:
-        """All nodes that came, once they did or nobody else will."""
+    def addresses(self, is_over: Callable[[], bool]) -> List[Optional[Address]]:
+        """Where each node serves, once all came or nobody else will; None for one that did not."""
         until = time.monotonic() + _PATIENCE
         with self._changed:
-            while len(self._came) < self._others and time.monotonic() < until and not is_over():
-                self._changed.wait(_LOOK)
-            nodes = [("", self._serving.getsockname()[1])] + self._came  # type: List[Any]
-            self._group = Group(0, nodes)
-            self._changed.notify_all()
-        return self._group
+            while not self._complete:
+                waits = len(self._came) < self._others and time.monotonic() < until
+                if not waits or is_over() or self._over:
+                    self._complete = True
+                    self._changed.notify_all()
+                else:
+                    self._changed.wait(_LOOK)
+            return self._known("")
 
     def finish(self, is_over: Callable[[], bool]) -> None:
         """Wait until every other node is done or lost, and let all of them go."""
@@ -167,23 +163,26 @@ class FirstNode:
             self._changed.notify_all()
         stop_listening(self._listener)
 
+    def _known(self, own: str) -> List[Optional[Address]]:
+        found: List[Optional[Address]] = [(own, self._serving.getsockname()[1])]
+        return found + self._came + [None] * (self._others - len(self._came))
+
     def _meet(self, connection: socket.socket) -> None:
         port = int(_line(connection)["port"])
         with self._changed:
-            if self._group is not None:
+            if self._complete or len(self._came) == self._others:
                 return  # too late: it stages alone
             self._came.append((connection.getpeername()[0], port))
             place = len(self._came)
             self._busy += 1
             self._changed.notify_all()
-            while self._group is None and not self._over:
-                self._changed.wait(_LOOK)
         try:
-            if self._group is None:
-                return
-            own = connection.getsockname()[0]
-            nodes = [(host or own, port) for host, port in self._came_with_first()]
-            _say(connection, {"place": place, "nodes": nodes})
+            _say(connection, {"place": place, "nodes": self._others + 1})
+            with self._changed:
+                while not self._complete and not self._over:
+                    self._changed.wait(_LOOK)
+                known = self._known(connection.getsockname()[0])
+            _say(connection, {"addresses": known})
             _notice_loss(connection)
             _line(connection)  # it is done
         finally:
@@ -195,9 +194,6 @@ class FirstNode:
                 self._changed.wait(_LOOK)
         _say(connection, {"over": True})
 
-    def _came_with_first(self) -> List[Address]:
-        return [node for node in (self._group.nodes if self._group else []) if node]
-
 
 class OtherNode:
     """A node that comes to the first one."""
@@ -205,26 +201,41 @@ class OtherNode:
     def __init__(self, host: str, port: int, key: str) -> None:
         self._connection = socket.create_connection((host, port), _PATIENCE)
         prove_to(self._connection, key)
+        self._rest = b""
         self.address = self._connection.getsockname()[0]
 
-    def group(self, serving: socket.socket) -> Group:
+    def join(self, serving: socket.socket) -> Tuple[int, int]:
+        """Our place, and of how many."""
         _say(self._connection, {"port": serving.getsockname()[1]})
+        told = self._next()
+        return int(told["place"]), int(told["nodes"])
+
+    def addresses(self) -> List[Optional[Address]]:
         self._connection.settimeout(2 * _PATIENCE)
-        told = _line(self._connection)
-        return Group(int(told["place"]), [(str(host), int(port)) for host, port in told["nodes"]])
+        return [(str(one[0]), int(one[1])) if one else None for one in self._next()["addresses"]]
 
     def finish(self) -> None:
         """Say that we are done, and stay until all are: others may still need what we read."""
         try:
             _notice_loss(self._connection)
             _say(self._connection, {"done": True})
-            _line(self._connection)
+            self._next()
         except (OSError, ValueError):
             pass  # the first node is gone: nobody waits for us
         self.close()
 
     def close(self) -> None:
         self._connection.close()
+
+    def _next(self) -> Dict[str, Any]:
+        """The next line; two may come at once."""
+        while b"\n" not in self._rest:
+            piece = self._connection.recv(65536)
+            if not piece or len(self._rest) > _LONGEST:
+                raise OSError("the connection ended")
+            self._rest += piece
+        line, _, self._rest = self._rest.partition(b"\n")
+        return _record(line)
 
 
 def _say(connection: socket.socket, told: Dict[str, Any]) -> None:
@@ -238,7 +249,11 @@ def _line(connection: socket.socket) -> Dict[str, Any]:
         if not piece or len(content) > _LONGEST:
             raise OSError("the connection ended")
         content += piece
-    told = json.loads(content.decode("ascii"))
+    return _record(content)
+
+
+def _record(line: bytes) -> Dict[str, Any]:
+    told = json.loads(line.decode("ascii"))
     if not isinstance(told, dict):
         raise ValueError("no record")
     return told

@@ -12,14 +12,14 @@ import queue
 import socket
 import struct
 import threading
-from typing import Dict, Iterator, List, Optional, Set, Tuple
+from typing import Callable, Dict, Iterator, List, Optional, Set, Tuple
 
 from .. import partial_folder
 from ..data import blocks, pack_format, stage
 from ..data.blocks import Block
 from ..data.pack_format import INDEX, Manifest
 from . import node_group
-from .node_group import Group
+from .node_group import Address
 
 _REQUEST = struct.Struct(">IiI")  # dataset, shard, number of the block
 _DATA, _WAIT, _NONE = b"D", b"W", b"N"
@@ -55,16 +55,23 @@ class _Arriving:
 class Sharing:
     """What this node passes on, and takes from the others."""
 
-    def __init__(self, serving: socket.socket, key: str) -> None:
+    def __init__(
+        self,
+        serving: socket.socket,
+        key: str,
+        place: int,
+        count: int,
+        addresses: Callable[[], List[Optional[Address]]],
+    ) -> None:
         self._serving, self._key = serving, key
-        self._group = Group(0, [None])
+        self._place, self._count = place, count
+        self._addresses = addresses  # waits until they are known
+        self._known: Optional[List[Optional[Address]]] = None
+        self._asking = threading.Lock()
         self._arriving: Dict[int, Optional[_Arriving]] = {}
         self._changed = threading.Condition()
         self._folders = []  # type: List[partial_folder.PartialFolder]
         node_group.listen(serving, key, self._serve)
-
-    def join(self, group: Group) -> None:
-        self._group = group
 
     def _refuse(self, number: int) -> None:
         """This node passes on nothing of a dataset."""
@@ -72,10 +79,8 @@ class Sharing:
             self._arriving[number] = None
             self._changed.notify_all()
 
-    def together(self, number: int, manifest: Manifest) -> Optional[stage.Together]:
-        """How dataset `number` of the run is staged; None where no other node came."""
-        if len(self._group.nodes) < 2:
-            return None
+    def together(self, number: int, manifest: Manifest) -> stage.Together:
+        """How dataset `number` of the run is staged."""
         return stage.Together(
             lambda pack, target, _: self._bring(number, pack, target, manifest),
             self._folders.append,
@@ -90,15 +95,14 @@ class Sharing:
         with self._changed:
             self._arriving[number] = arriving
             self._changed.notify_all()
-        shares = _shares(manifest, len(self._group.nodes))
+        shares = _shares(manifest, self._count)
         done = queue.Queue()  # type: queue.Queue[object]
         copying = _Copying(pack_folder, target, arriving, done)
-        copying.read(shares[self._group.place])
+        copying.read(shares[self._place])
         others = queue.Queue()  # type: queue.Queue[int]
-        count = len(self._group.nodes)
-        for step in range(1, count):
-            others.put((self._group.place + step) % count)  # each begins with another
-        for _ in range(min(_AT_ONCE, count - 1)):
+        for step in range(1, self._count):
+            others.put((self._place + step) % self._count)  # each begins with another
+        for _ in range(min(_AT_ONCE, self._count - 1)):
             work = (others, number, shares, copying)
             threading.Thread(target=self._take_all, args=work, daemon=True).start()
         left = sum(map(len, shares))
@@ -141,7 +145,7 @@ class Sharing:
 
     def _take(self, place: int, number: int, left: List[Block], copying: "_Copying") -> None:
         """Take blocks from another node, as long as it gives them; those that came are not left."""
-        address = self._group.nodes[place]
+        address = self._address(place)
         if address is None:
             raise OSError("it did not come")
         if not left:
@@ -158,6 +162,15 @@ class Sharing:
                     raise OSError("it does not have it")
                 copying.receive(connection, left[0])
                 left.pop(0)
+
+    def _address(self, place: int) -> Optional[Address]:
+        with self._asking:
+            if self._known is None:
+                try:
+                    self._known = self._addresses()
+                except (OSError, ValueError, KeyError, TypeError):  # the first node is lost
+                    self._known = [None] * self._count
+            return self._known[place]
 
     def _serve(self, connection: socket.socket) -> None:
         connection.settimeout(None)

@@ -18,6 +18,8 @@ from .key_file import key_file
 from .pass_blocks import Sharing
 from .this_job import Work
 
+SWITCH = "RABASKA_TOGETHER"  # "0": each node stages alone
+
 
 class Meeting:
     """One node's part in it."""
@@ -63,15 +65,17 @@ class FirstMeeting(Meeting):
         super().__init__(self._gather)
         self._serving = node_group.open_listener(node_group.own_address(name))
         self._first = node_group.FirstNode(name, key, others, self._serving)
-        self._sharing = Sharing(self._serving, key)
-        self.is_over = lambda: False  # type: Callable[[], bool]
+        self._sharing = Sharing(self._serving, key, 0, others + 1, self._addresses)
+        self.is_over: Callable[[], bool] = lambda: False
         self.words = [name, str(self._first.port), path]  # for those who come
 
     def _gather(self) -> _Met:
-        group = self._first.group(self.is_over)
-        self._sharing.join(group)
-        say("{} nodes read the data together".format(len(group.nodes)))
         return _Met(self._sharing, lambda: self._first.finish(self.is_over), self._first.close)
+
+    def _addresses(self) -> List[Optional[node_group.Address]]:
+        found = self._first.addresses(self.is_over)
+        say("{} nodes read the data together".format(sum(one is not None for one in found)))
+        return found
 
     def close(self) -> None:
         super().close()
@@ -83,7 +87,11 @@ class FirstMeeting(Meeting):
 def first_meeting(work: Work) -> Iterator[Optional[FirstMeeting]]:
     """Where the other nodes may come to; None for a job of one node, or without data to stage."""
     nodes = work.plan.launch.nodes
-    if nodes < 2 or all(dataset.mode == IN_PLACE for dataset in work.plan.datasets):
+    if (
+        nodes < 2
+        or os.environ.get(SWITCH) == "0"
+        or all(dataset.mode == IN_PLACE for dataset in work.plan.datasets)
+    ):
         yield None
         return
     name = os.environ.get("SLURMD_NODENAME") or socket.gethostname()
@@ -109,9 +117,8 @@ def other_meeting(words: List[str]) -> Iterator[Optional[Meeting]]:
     def come() -> _Met:
         node = node_group.OtherNode(host, int(port), key)
         serving = node_group.open_listener(node.address)
-        sharing = Sharing(serving, key)
-        sharing.join(node.group(serving))
-        return _Met(sharing, node.finish, node.close)
+        place, count = node.join(serving)
+        return _Met(Sharing(serving, key, place, count, node.addresses), node.finish, node.close)
 
     meeting = Meeting(come)
     try:
