@@ -74,8 +74,7 @@ class Served:
 
     def open(self, browser, path="/"):
         browser.get(f"{self.address}/?token={self.guard.token}")
-        if path != "/":
-            browser.get(self.address + path)
+        browser.get(self.address + path)  # where the welcome page would lead a moment later
 
 
 def until(found, seconds=20.0):
