@@ -90,6 +90,8 @@ class BaseLab:
 
     def _make_hosts(self) -> None:
         """The network, the hosts' names, the user, and the scripts that daemons start with."""
+        for name in ("pbs", "torque"):  # of this machine; a login shell would find their qsub first
+            self.path(f"/etc/profile.d/{name}.sh").unlink(missing_ok=True)
         for script in SCRIPTS.iterdir():
             self.world.write(f"/usr/local/lib/lab/{script.name}", script.read_text(), mode=0o755)
         self.world.write("/etc/hosts", hosts_file(self.site))

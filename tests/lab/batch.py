@@ -135,8 +135,6 @@ class BatchLab(BaseLab):
     def _boot(self) -> None:
         for program in OTHERS:
             self.path(f"/usr/bin/{program}").unlink(missing_ok=True)
-        for name in ("pbs", "torque"):
-            self.path(f"/etc/profile.d/{name}.sh").unlink(missing_ok=True)
         self._make_hosts()
         self.prepare()
         self.login = Login(self.world, self.site)

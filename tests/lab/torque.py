@@ -78,8 +78,6 @@ class Torque(BatchLab):
         self.link_programs(self.programs.parent / "bin")
         self.world.write(f"{self.spool}/server_name", "control\n")
         self.world.write("/usr/local/lib/lab/mom_config", MOM)
-        for mailer in MAILERS:
-            self.world.write(mailer.format(spool=self.spool), MAIL, mode=0o755)
         self.world.write("/usr/local/lib/lab/torque_node.sh", NODE, mode=0o755)
         self.world.run(["rm", "-f", f"{self.spool}/server_priv/serverdb"])
         self._authority = self._start_authority()
@@ -103,6 +101,9 @@ class Torque(BatchLab):
         return ["bash", "/usr/local/lib/lab/torque_node.sh", str(self.spool)]
 
     def configure(self) -> None:
+        # Not before: a server that creates itself empties its folder.
+        for mailer in MAILERS:
+            self.world.write(mailer.format(spool=self.spool), MAIL, mode=0o755)
         for line in SETTINGS.splitlines():
             self.tell(line)
         for node in self.site.nodes:

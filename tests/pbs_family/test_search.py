@@ -88,7 +88,7 @@ def test_a_server_that_is_down_interrupts_no_search(cluster, searcher):
         cluster.start_server()
 
     assert told["state"] == "unknown", told
-    assert {trial["state"] for trial in told["trials"]} == {"running"}
+    assert "interrupted" not in {trial["state"] for trial in told["trials"]}
     until(lambda: search_of(searcher)["state"] == "running", 60)
     searcher.types("search", "stop")
     until(lambda: search_of(searcher)["state"] == "stopped", 120)

@@ -30,8 +30,12 @@ def test_vitals_and_curves_of_a_run_are_shown_and_fetched(passenger):
     assert told["vitals"][node]["processes"] > 0
     assert told["curve"]["name"] == "loss"
     folder = Path(passenger.types("fetch", run).output.strip())
-    assert (folder / "vitals" / f"job-001-{node}.tsv").read_text().startswith("# rabaska series")
-    assert "loss" in (folder / "series" / "job-001.tsv").read_text()
+    assert (
+        (folder / "run" / "vitals" / f"job-001-{node}.tsv")
+        .read_text()
+        .startswith("# rabaska series")
+    )
+    assert "loss" in (folder / "run" / "series" / "job-001.tsv").read_text()
 
 
 def test_a_run_is_watched_in_a_terminal(passenger):
@@ -43,7 +47,7 @@ def test_a_run_is_watched_in_a_terminal(passenger):
     try:
         window.shows(f"{run} on lab  running", "─ loss", seconds=120)
         window.types("c")
-        window.shows("cancel")
+        window.shows("Cancel")
         window.types("y")
         window.shows(f"{run} on lab  cancelled", seconds=120)
         window.types("q")

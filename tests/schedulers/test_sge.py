@@ -159,4 +159,4 @@ def test_the_node_of_a_running_job_is_found(tmp_path, ssh, option):
         text=True,
     )
 
-    assert ran.stdout == f"-o BatchMode=yes -o {option} control ls 'a folder'\n"
+    assert ran.stdout == f"-o BatchMode=yes -o LogLevel=ERROR -o {option} control ls 'a folder'\n"

@@ -76,7 +76,8 @@ def on_node(find: str, job: str, command: str, *, terminal: bool) -> list[str]:
     Without a terminal ssh can ask nothing: it takes the key of a node that it never saw, where it
     is new enough to know that word.
     """
-    ssh = "ssh -t" if terminal else "ssh -o BatchMode=yes -o ${new:-BatchMode=yes}"
+    quiet = "ssh -o BatchMode=yes -o LogLevel=ERROR -o ${new:-BatchMode=yes}"
+    ssh = "ssh -t" if terminal else quiet
     trial = "new=StrictHostKeyChecking=accept-new; ssh -G -o $new x >/dev/null 2>&1 || new="
     script = f'node=$({find}); {"" if terminal else f"{trial}; "}exec {ssh} "$node" "$1"'
     return ["sh", "-c", script, job, command]
