@@ -54,8 +54,6 @@ class GridEngine(BaseLab):
         make = "/usr/share/gridengine/scripts/init_cluster"
         self.world.run(["sh", make, ROOT, "default", f"{SPOOL}/spooldb", ADMIN])
         self.world.run(["chown", "-R", f"{ADMIN}:", SPOOL, f"{ROOT}/default"])
-        # Nor is the `qsub` of a Torque that is installed there.
-        self.world.run(["rm", "-f", "/etc/profile.d/torque.sh"])
         profile = self.world.path("/etc/profile.d/site.sh").read_text()
         self.world.write("/etc/profile.d/site.sh", f"{profile}. {COMMON}/settings.sh\n")
 

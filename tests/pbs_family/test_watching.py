@@ -30,11 +30,8 @@ def test_vitals_and_curves_of_a_run_are_shown_and_fetched(passenger):
     assert told["vitals"][node]["processes"] > 0
     assert told["curve"]["name"] == "loss"
     folder = Path(passenger.types("fetch", run).output.strip())
-    assert (
-        (folder / "run" / "vitals" / f"job-001-{node}.tsv")
-        .read_text()
-        .startswith("# rabaska series")
-    )
+    vitals = (folder / "run" / "vitals" / f"job-001-{node}.tsv").read_text()
+    assert vitals.startswith("# rabaska series")
     assert "loss" in (folder / "run" / "series" / "job-001.tsv").read_text()
 
 
