@@ -316,6 +316,18 @@ def test_data_above_the_project_is_proposed_as_a_dataset(tmp_path):
     assert 'ln -sfn "$RABASKA_DATA_DATA" ../data' in found.command[2]
 
 
+def test_a_settings_file_that_only_the_readme_has_is_left_to_fill_in(tmp_path):
+    shutil.copytree(PROJECTS / "speech_brain", tmp_path / "p")
+    (tmp_path / "p" / "README.md").write_text("    python train.py hparams/file.yaml\n")
+    script = tmp_path / "p" / "train.py"
+    script.write_text(script.read_text().replace("hparams/train.yaml", "hparams/file.yaml"))
+
+    found = scout(tmp_path / "p")
+
+    assert found.command == ("python", "train.py", "FILL-IN")
+    assert any("is required, and its value is not known" in each for each in found.warnings)
+
+
 def test_the_lines_that_would_let_a_program_resume_are_in_its_own_words():
     found = scout(PROJECTS / "pictures")
 

@@ -292,6 +292,47 @@ def test_the_batches_of_one_step_are_no_loop_to_change(tmp_path):
     assert scout(tmp_path).advice == ()
 
 
+def test_data_that_is_loaded_is_not_called_weights(tmp_path):
+    text = f"""
+        parser.add_argument("-data_pkl", default=None)
+        pairs = pickle.load(open(args.data_pkl, "rb"))
+        for epoch in range(10):
+            model(pairs[epoch]).backward()
+            {SAVES}"""
+
+    read(tmp_path, text.replace("--resume", "--other"))
+    warning = next(each for each in scout(tmp_path).warnings if "jobs" in each)
+
+    assert "weights" not in warning
+    assert "is not loaded again" in warning
+
+
+def test_a_model_that_must_be_named_is_not_given_the_checkpoint(tmp_path):
+    text = """
+        import os
+        from dataclasses import dataclass, field
+        from transformers import HfArgumentParser, Trainer, TrainingArguments
+        @dataclass
+        class ModelArguments:
+            model_name_or_path: str = field(metadata={"help": "a name, or a folder"})
+        parser = HfArgumentParser((ModelArguments, TrainingArguments))
+        model_args, training_args = parser.parse_args_into_dataclasses()
+        trainer = Trainer(args=training_args)
+        checkpoint = None
+        if os.path.isdir(model_args.model_name_or_path):
+            checkpoint = model_args.model_name_or_path
+        trainer.train(resume_from_checkpoint=checkpoint)
+    """
+    (tmp_path / "run.py").write_text(textwrap.dedent(text))
+    (tmp_path / "README.md").write_text("    python run.py --model_name_or_path=wav2vec2\n")
+
+    found = scout(tmp_path)
+
+    assert "{checkpoint}" not in found.command
+    assert found.command[2:4] == ("--model_name_or_path", "wav2vec2")
+    assert found.jobs == 1
+
+
 def test_files_are_followed_through_packages_however_deep(tmp_path):
     files = {
         "train.py": """

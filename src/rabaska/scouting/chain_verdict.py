@@ -110,12 +110,13 @@ def _resumption(
         return resumed, None
     weights = resumed
     for option in options:
-        open_to_it = option.spelled not in words and _may_load(option, script, roles)
+        taken = option.required or option.spelled in words  # the first job has none to give
+        open_to_it = not taken and _may_load(option, script, roles)
         loaded = by_option(script, option) if open_to_it else None
         if loaded and loaded.kind == plan.FULL:
             made.options += given(option, "{checkpoint}")
             return loaded, option
-        if loaded and loaded.kind == plan.WEIGHTS and weights is resumed:
+        if loaded and loaded.kind == plan.WEIGHTS and loaded.into_model and weights is resumed:
             weights = loaded
     return weights, None
 

@@ -24,7 +24,7 @@ from rabaska.scouting.launch_needed import launch_needed
 from rabaska.scouting.option_roles import DATA, RESUME, roles
 from rabaska.scouting.script_options import Option
 from rabaska.scouting.scripts import Script
-from rabaska.scouting.shown_values import configuration, shown_values
+from rabaska.scouting.shown_values import configuration, is_missing_file, shown_values
 from rabaska.scouting.start_command import Words, with_links, words
 
 
@@ -266,6 +266,8 @@ class _Scouting:
             value = configuration(option, shown.get(option.name), self.project)
             if value is None and option.required and option.name not in taken:
                 value = shown.get(option.name)
+                if value and is_missing_file(option, value, self.project):
+                    value = None
             if value is not None and option.name not in taken:
                 known[option.name] = value.value
                 self._guess("value", f"{option.spelled} {value.value}", str(value.place))

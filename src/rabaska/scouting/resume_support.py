@@ -41,6 +41,7 @@ class Resumption:
     kind: str
     place: str = ""  # the load that it depends on
     words: tuple[str, ...] = ()  # that would have the program load it, and are not given
+    into_model: bool = True  # what is loaded is seen to become part of a model
 
     @property
     def resumes(self) -> bool:
@@ -98,7 +99,7 @@ def _given(script: Script, program: Program, names: frozenset[str]) -> Resumptio
         return Resumption(plan.FULL, _place(load))
     if flow.opaque or (flow.used and load is None) or (load and not counts_rounds(program)):
         return Resumption(plan.UNREAD, _place(load))
-    return Resumption(plan.WEIGHTS, _place(load)) if load else None
+    return Resumption(plan.WEIGHTS, _place(load), into_model=flow.state) if load else None
 
 
 def _by_itself(

@@ -100,15 +100,16 @@ class Program:
 
     def without_unused(self) -> "Program":
         """The same program but for functions, and classes, that none of its lines names."""
-        used = [scope for scope in self.scopes if scope.above is None]
+        used = {scope for scope in self.scopes if scope.above is None}
         names: set[str] = set()
-        for scope in used:  # grows meanwhile
-            if any(self._finds_by_name(node) for node in scope.nodes):
+        fresh = list(used)
+        while fresh:
+            if any(self._finds_by_name(node) for scope in fresh for node in scope.nodes):
                 return self
-            names |= set(self._names_in(scope))
-            for other in self.scopes:
-                if other not in used and self._is_used(other, names, used):
-                    used.append(other)
+            names.update(name for scope in fresh for name in self._names_in(scope))
+            unused = [scope for scope in self.scopes if scope not in used]
+            fresh = [scope for scope in unused if self._is_used(scope, names, used)]
+            used.update(fresh)
         kept = copy.copy(self)
         kept.scopes = [scope for scope in self.scopes if scope in used]
         return kept
@@ -126,7 +127,7 @@ class Program:
             elif isinstance(node, ast.Attribute) and not self.is_of_others(node, scope):
                 yield node.attr
 
-    def _is_used(self, scope: Scope, names: set[str], used: Sequence[Scope]) -> bool:
+    def _is_used(self, scope: Scope, names: set[str], used: set[Scope]) -> bool:
         """Whether one of `names` means it; a library calls methods of what it is the base of."""
         if scope.above is None or scope.above not in used or not isinstance(scope.node, _FUNCTIONS):
             return False

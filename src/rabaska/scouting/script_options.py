@@ -246,9 +246,10 @@ def _fields(node: ast.ClassDef, source: Source) -> Iterator[Option]:
     for line in node.body:
         if not (isinstance(line, ast.AnnAssign) and isinstance(line.target, ast.Name)):
             continue
-        default = line.value
+        default, required = line.value, line.value is None
         hint = ast.unparse(line.annotation)
         if isinstance(default, ast.Call) and last_word(default) == "field":
+            required = not any((each.arg or "").startswith("default") for each in default.keywords)
             default = argument(default, "default")
         yield Option(
             f"--{line.target.id}",
@@ -256,7 +257,7 @@ def _fields(node: ast.ClassDef, source: Source) -> Iterator[Option]:
             source.place(line, f"--{line.target.id}"),
             default=_default(default, source),
             value=_number(default),
-            required=line.value is None,
+            required=required,
             number=hint in ("int", "float"),
         )
 

@@ -54,6 +54,11 @@ def _given(words: Sequence[str], options: Sequence[Option]) -> Iterator[tuple[Op
             yield positionals.pop(0), word
 
 
+def is_missing_file(option: Option, value: ShownValue, project: Path) -> bool:
+    """Whether a settings file stands in the text only: `hparams/file.yaml`, for one of several."""
+    return option.name in _CONFIGURATION and not is_file(project / value.value)
+
+
 def configuration(option: Option, shown: ShownValue | None, project: Path) -> ShownValue | None:
     """The file for an option that takes the program's configuration, and has none by default."""
     if option.name not in _CONFIGURATION or option.kind == FLAG:
