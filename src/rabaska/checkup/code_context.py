@@ -39,7 +39,11 @@ class Nesting:
             for node in module.nodes
             for child in ast.iter_child_nodes(node)
         }
-        self._calls = [call for module in (*sources, source) for call in module.calls()]
+        self._calls: dict[str, list[ast.Call]] = {}  # by the last word of what is called
+        for module in (*sources, source):
+            for call in module.calls():
+                self._calls.setdefault(last_word(call), []).append(call)
+        self._choices: dict[tuple[int, int], bool] = {}
 
     def is_optional(self, node: ast.AST, depth: int = 0) -> bool:
         """Whether it is done only if an option says so, or if something is not there yet."""
@@ -58,8 +62,12 @@ class Nesting:
 
     def _only_by_choice(self, function: ast.FunctionDef, depth: int) -> bool:
         """Whether all that call a function do so by choice; others may call it from outside."""
-        calls = [call for call in self._calls if last_word(call) == function.name]
-        return bool(calls) and all(self.is_optional(call, depth + 1) for call in calls)
+        asked = (id(function), depth)
+        if asked not in self._choices:
+            calls = self._calls.get(function.name, [])
+            chosen = bool(calls) and all(self.is_optional(call, depth + 1) for call in calls)
+            self._choices[asked] = chosen
+        return self._choices[asked]
 
     def is_compared(self, node: ast.AST) -> bool:
         """Whether a text is only looked for: in a comparison, or at the beginning of a path."""
