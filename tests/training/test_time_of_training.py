@@ -111,6 +111,37 @@ def test_a_tracker_is_timed_where_a_program_uses_it():
     assert not watcher.count.off
 
 
+def test_a_tracker_writes_what_it_keeps_back_before_the_program_saves():
+    watcher = Watcher({})
+    written = []
+
+    class SummaryWriter:
+        def flush(self):
+            written.append("events")
+
+    class _ExperimentWriter:
+        def save(self):
+            written.append("table")
+
+    for name, kind in (
+        ("torch.utils.tensorboard.writer", SummaryWriter),
+        ("lightning.fabric.loggers.csv_logs", _ExperimentWriter),
+    ):
+        module = ModuleType(name)
+        setattr(module, kind.__name__, kind)
+        watcher.attach(module)
+    logs = [SummaryWriter(), _ExperimentWriter()]
+
+    watcher.save_begins()
+    watcher.save_begins()  # in the same moment
+    logs.clear()
+    watcher.count.clock = lambda: 1e9
+    watcher.save_begins()
+
+    assert sorted(written) == ["events", "table"]
+    assert not watcher.count.off
+
+
 @pytest.mark.parametrize(
     ("environment", "expected"),
     [({}, False), ({"WORLD_SIZE": "1"}, False), ({"WORLD_SIZE": "2"}, True),

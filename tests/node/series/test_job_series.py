@@ -135,6 +135,16 @@ def test_a_part_of_an_epoch_is_a_step_of_its_own(program):
     assert list(program.curves()["loss"]) == [part / 4 for part in range(8)]
 
 
+def test_a_log_that_begins_late_is_found_before_the_job_is_much_older(program):
+    for _ in range(12):
+        program.goes_on()
+    program.writes("log.csv", "step,loss\n1,0.5\n")
+
+    program.goes_on()
+
+    assert program.curves() == {"loss": {1: 0.5}}
+
+
 def test_two_numbers_of_one_name_stay_apart(program):
     for step in range(1, 11):
         program.writes("log.csv", "step,loss\n" if step == 1 else "")

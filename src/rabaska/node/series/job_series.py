@@ -21,6 +21,7 @@ from .sources import Source
 MOST_EARLIER = 128 * 1024 * 1024  # bytes of earlier jobs' series that are read
 _SUMMARISED = 40  # series whose newest value is noted
 _FIRST_PAUSE, _LONGEST_PAUSE = 1.0, 30.0  # seconds between two searches for files
+_SHARE = 1 / 20  # of the job so far: programs begin to log after a minute of imports, too
 _COST = 100  # a search that took a second is followed by a pause of so many
 _AT_END = 5.0  # seconds for the last look: results are still to be kept then
 
@@ -55,7 +56,7 @@ class JobSeries:
         self._sources: Dict[str, Source] = {}
         self._refused: Dict[str, int] = {}  # files that hold no numbers, and how large they are
         self._kept: Any = None
-        self._searched, self._search_at, self._pause = began, began, _FIRST_PAUSE
+        self._began, self._searched, self._search_at = began, began, began
         own: Dict[str, Told] = {}
         path = series_file(run, job)
         read_told(path, own)
@@ -76,9 +77,9 @@ class JobSeries:
         if at_end or not self._searched <= now < self._search_at:  # a clock may be set back
             self._find()
             # A folder of very many files on busy storage is searched less often.
-            pause = max(self._pause, _COST * (time.monotonic() - began))
+            pause = min(_LONGEST_PAUSE, max(_FIRST_PAUSE, (now - self._began) * _SHARE))
+            pause = max(pause, _COST * (time.monotonic() - began))
             self._searched, self._search_at = now, now + pause
-            self._pause = min(_LONGEST_PAUSE, 2 * self._pause)
         for name, source in sorted(self._sources.items()):
             if at_end and time.monotonic() > began + _AT_END:
                 break  # the rest is read by the job after this one, if there is one

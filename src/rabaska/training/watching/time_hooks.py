@@ -42,6 +42,27 @@ def _writers(module: Any, watcher: Watcher) -> None:
     for name in (*_WRITER, *_MORE):
         if callable(getattr(kind, name, None)):
             setattr(kind, name, logged(getattr(kind, name), watcher))
+    if callable(getattr(kind, "flush", None)):
+        kind.__init__ = _known(kind.__init__, kind.flush.__wrapped__, watcher)
+
+
+def _tables(module: Any, watcher: Watcher) -> None:
+    """Lightning's CSVLogger writes every hundredth step."""
+    kind = module._ExperimentWriter
+    kind.__init__ = _known(kind.__init__, kind.save, watcher)
+
+
+def _known(
+    make: Callable[..., None], flush: Callable[[Any], Any], watcher: Watcher
+) -> Callable[..., None]:
+    """Remember a log that is made, and how it is written: before each save of the program."""
+
+    @functools.wraps(make)
+    def __init__(log: Any, *given: Any, **named: Any) -> None:  # noqa: N807
+        make(log, *given, **named)
+        watcher.logs[log] = flush
+
+    return __init__
 
 
 def _wandb(module: Any, watcher: Watcher) -> None:
@@ -84,6 +105,8 @@ TIME_HOOKS: Dict[str, Callable[[Any, Watcher], None]] = {
     "torch.autograd": _backward,
     "torch.utils.tensorboard.writer": _writers,
     "tensorboardX.writer": _writers,
+    "lightning.fabric.loggers.csv_logs": _tables,
+    "lightning_fabric.loggers.csv_logs": _tables,
     "wandb.sdk.wandb_run": _wandb,
     "mlflow.tracking.fluent": _mlflow,
 }

@@ -4,13 +4,15 @@ import atexit
 import json
 import os
 import time
-from typing import Any, Callable, List, Mapping, Optional, Tuple
+import weakref
+from typing import Any, Callable, List, Mapping, MutableMapping, Optional, Tuple
 
 from rabaska.training.watching.counting import Count
 
 from .counting import Lines
 
 _SLOW = 1.0  # seconds
+_FLUSHED = 0.2  # seconds: who saves more often than that writes no checkpoints
 _MOST = 10_000  # lines of one process; a program that saves more often is known by its names
 
 
@@ -80,6 +82,8 @@ class Watcher:
         self._lines = Lines(environment)
         self._files = SavedFiles(environment)
         self._slow = True  # as the last save was; nobody knows how the first one is
+        self.logs: MutableMapping[Any, Callable[[Any], Any]] = weakref.WeakKeyDictionary()
+        self._flushed = 0.0  # by the clock
         os.register_at_fork(after_in_child=self.count.begin)
         atexit.register(self.tell)
 
@@ -108,8 +112,21 @@ class Watcher:
 
     def save_begins(self) -> None:
         """Say so, unless the last one was quick: nobody would see it."""
+        self.safely(self._flush_logs)
         if self._slow:
             self.safely(self._lines.save_begins, self.count)
+
+    def _flush_logs(self) -> None:
+        """Have trackers write what they keep back: who resumes here logs no earlier step again."""
+        now = self.count.clock()
+        if not self.logs or 0 <= now - self._flushed < _FLUSHED:
+            return
+        self._flushed = now
+        for log in list(self.logs):
+            try:
+                self.logs[log](log)
+            except Exception:
+                continue  # the program will be told itself
 
     def saved(self, seconds: float, path: Any = None) -> None:
         """A save is over; `path` is where, if it may be the state of the training."""

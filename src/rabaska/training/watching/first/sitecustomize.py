@@ -21,6 +21,8 @@ WATCHED = (
     "torch.autograd",
     "torch.utils.tensorboard.writer",
     "tensorboardX.writer",
+    "lightning.fabric.loggers.csv_logs",
+    "lightning_fabric.loggers.csv_logs",
     "wandb.sdk.wandb_run",
     "mlflow.tracking.fluent",
     "numpy",
