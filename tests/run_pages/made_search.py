@@ -5,15 +5,13 @@ import math
 import os
 from datetime import timedelta
 
-from tests.node.search.test_trial_results import PLAN
+from tests.node.made_runs import PLAN
 
 from rabaska.domain.jobs import JobSpec, Resources
-from rabaska.node.record import plan
+from rabaska.node.record.plan import to_json
 from rabaska.node.search.study import Settings, Study
 from rabaska.records.search_index import SearchRecord, enter
 from rabaska.steps.plan_search import _workers
-
-WORKERS = _workers(JobSpec("cats-7f3a", Resources(walltime=timedelta(hours=1)), ""), 1, 1)
 
 SPACE = {
     "lr": {"log": [1e-5, 1e-1]},
@@ -62,8 +60,9 @@ def make_search(home, store, name="cats-7f3a", *, trials=60, cluster="away"):
     settings = {
         **dict.fromkeys(Settings._fields, 0), "given": SPACE, "metric": "val_accuracy",
         "goal": "max", "trials": trials, "method": "random", "stopping": "median", "at_once": 2,
-        "take": "last", "keep_others": "all", "spelled": {}, "growth": {},
-        "plan": plan.to_json(PLAN), "workers": WORKERS, "first_report": 1, "reduction": 3,
+        "take": "last", "keep_others": "all", "spelled": {}, "plan": to_json(PLAN), "growth": {},
+        "workers": _workers(JobSpec(name, Resources(timedelta(hours=1)), ""), 1, 1),
+        "first_report": 1, "reduction": 3,
     }  # fmt: skip
     with open(study.settings, "w") as file:
         json.dump(settings, file)

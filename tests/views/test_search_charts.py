@@ -124,3 +124,13 @@ def test_a_sweep_without_a_metric_is_drawn_by_what_it_reported():
     assert charts.metric.name == "loss"
     assert all(one.height is not None for one in charts.points)
     assert charts.history == ()
+
+
+@pytest.mark.parametrize("state", list(SearchState))
+def test_every_state_of_a_search_can_be_reported(state):
+    from rabaska.steps.shown_searches import SeenSearch
+    from rabaska.views.search_report import search_report
+
+    report = search_report(SeenSearch(record=None, status=search(trials(3), state=state)))
+
+    assert (report.state, bool(report.tone)) == (state.value, True)

@@ -33,6 +33,7 @@ TONES = {
     SearchState.FINISHED: "good",
     SearchState.FAILED: "bad",
     SearchState.INTERRUPTED: "caution",
+    SearchState.UNKNOWN: "unclear",
 }
 _WHY = 70  # characters of a reason in the table
 _TOLD = 4  # metrics of a sweep that are compared side by side
