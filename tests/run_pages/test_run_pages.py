@@ -2,6 +2,10 @@
 
 import os
 import shutil
+import time
+from dataclasses import replace
+
+from tests.node.made_runs import begin_job, end_job
 
 from rabaska.records import run_index
 
@@ -32,6 +36,31 @@ def test_a_run_that_is_submitted_meanwhile_is_in_the_list_at_once(desk):
 
     assert "dogs-1234" in browser.get("/part/runs").text
     assert desk.shown.version > before
+
+
+def test_a_run_that_is_resumed_by_another_command_is_asked_after_at_once(desk):
+    run, record = desk.add()
+    end_job(run, 1, how="out of memory", exit_code=1)
+    browser = desk.opens()
+    desk.shown.start()
+    try:
+        _until(lambda: desk.shown.find("cats-7f3a").status.state.over)
+        time.sleep(1)  # until its cluster was asked, and will not be for half a minute
+
+        begin_job(run)
+        run_index.remember(desk.home.runs, replace(record, job_id="2"))
+        browser.get("/part/run/cats-7f3a/head")
+
+        _until(lambda: not desk.shown.find("cats-7f3a").status.state.over)
+    finally:
+        desk.shown.stop()
+
+
+def _until(found, seconds=20.0):
+    end = time.monotonic() + seconds
+    while not found():
+        assert time.monotonic() < end
+        time.sleep(0.1)
 
 
 def test_a_run_has_its_state_its_jobs_its_curves_and_its_buttons(desk):

@@ -48,10 +48,13 @@ class ShownRuns:
         missing = [record for record in records if (record.id or record.path) not in known]
         seen = LiveRuns(missing, self.home).last_seen() if missing else []
         known.update((live.record.id or live.record.path, live) for live in seen)
+        resumed = set()
         with self._lock:
             runs = {}
             for record in records:
                 live = known[record.id or record.path]
+                if live.record.job_id != record.job_id:  # submitted again, by any command
+                    resumed.add(record.cluster)
                 runs[record] = live if live.record == record else _renewed(live, record)
             if list(runs) != list(self._runs):
                 self.version += 1
@@ -59,6 +62,8 @@ class ShownRuns:
             listed = {(record.cluster, record.path) for record in runs}
             for guest in [one for one in self._guests if (one.cluster, one.path) in listed]:
                 del self._guests[guest]
+        for name in resumed & self._watchers.keys():
+            self._watchers[name].ask_all()
 
     def start(self) -> None:
         """Ask every cluster, from now on."""
@@ -92,10 +97,10 @@ class ShownRuns:
             return 0
 
     def ask_soon(self) -> None:
-        """Ask at once, for something was just done."""
+        """Ask at once, and of all runs, for something was just done."""
         self.start()
         for watcher in self._watchers.values():
-            watcher.soon.set()
+            watcher.ask_all()
 
     def runs(self) -> list[LiveRun]:
         """Newest first."""
@@ -188,9 +193,15 @@ class _Watcher:
         self._shown = shown
         self._live = LiveRuns([], shown.home)
         self._asked_all = 0.0
+        self._wants_all = True
         self._pause = _LIVE
         self.soon = threading.Event()
         self.thread = threading.Thread(target=self._work, name=f"asks {name}", daemon=True)
+
+    def ask_all(self) -> None:
+        """At once, and also of runs that were over: one may have been resumed."""
+        self._wants_all = True
+        self.soon.set()
 
     def _work(self) -> None:
         shown = self._shown
@@ -202,10 +213,12 @@ class _Watcher:
             self.soon.clear()
 
     def _ask(self) -> list[LiveRun]:
-        everything = time.monotonic() - self._asked_all > _ALL or not self._asked_all
+        everything = self._wants_all or time.monotonic() - self._asked_all > _ALL
+        self._wants_all = False
         self._live.records = self._shown.of_cluster(self._name, everything=everything)
         told = self._live.refresh(explained=True) if self._live.records else []
         if any(live.problem for live in told):
+            self._wants_all |= everything
             self._pause = min(_LONGEST, max(self._pause, _LIVE) * 2) * random.uniform(0.8, 1.2)  # noqa: S311
             return told
         self._asked_all = time.monotonic() if everything else self._asked_all
