@@ -133,6 +133,8 @@ class Collector:
                 return
             if track.partners:
                 _compare(track, step, value)
+            if last is None:
+                track.spark = Spark()  # what came before the first step is not shown
             track.remember(step, value)
         elif track.last[0] is not None:
             return  # what is told between the steps, as a best value, has no place among them
@@ -233,6 +235,9 @@ class Collector:
         for other in list(track.partners):
             _part(track, other)
         names = [name for (group, name), one in self._tracks.items() if one is track]
+        # Also what was told to be this one.
+        renamed = [key for key, told in self._dropped.items() if told == track.name]
+        self._dropped.update((key, same.name) for key in renamed)
         self._dropped.update((_key(track.group.kind, name), same.name) for name in names)
         if track.number >= 0:
             self.file.withdraw(track.number)
