@@ -129,6 +129,13 @@ def test_a_crash_is_told_with_its_last_line(run):
     assert found["cause"] == "crashed: ValueError: no layer #"
 
 
+@pytest.mark.parametrize(("log", "silent"), [("rabaska: began\n\n", True), ("hello\n", False)])
+def test_a_crash_without_a_word_is_known(run, log, silent):
+    job(run, log, how=chain_rule.CRASHED)
+
+    assert trial_run.said_nothing(run) is silent
+
+
 def test_a_trial_that_was_cut_has_no_result_yet(run):
     job(run, LOG, how=chain_rule.KILLED)
 

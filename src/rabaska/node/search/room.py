@@ -12,6 +12,12 @@ from ..record.run_folder import RunFolder
 from ..vitals.gpu_process import GpuProcess
 
 FULL = (chain_rule.DISK_FULL, chain_rule.OVER_QUOTA)
+ENDED_BY_OTHERS = (
+    chain_rule.KILLED,
+    chain_rule.LOST,
+    chain_rule.SUPERSEDED,
+    chain_rule.CANCELLED,
+)
 _NO_SPACE = (errno.ENOSPC, errno.EDQUOT)
 _PATIENCE = 600.0  # seconds that a worker waits for space before it ends
 _PROBE = 1024 * 1024  # bytes that can be written again where there is space

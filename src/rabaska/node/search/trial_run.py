@@ -202,6 +202,12 @@ def _failure(run: RunFolder, verdict: chain_rule.ChainVerdict) -> Tuple[str, str
     return why, "{}: {}".format(how, re.sub(r"[\d.e+-]*\d", "#", last or reason))
 
 
+def said_nothing(run: RunFolder) -> bool:
+    """Whether the newest job of the run left no line of its program."""
+    numbers = run.jobs()
+    return bool(numbers) and not _last_line(run.log(numbers[-1]))
+
+
 def _last_line(path: str) -> str:
     try:
         with open(path, "rb") as stream:

@@ -26,7 +26,8 @@ from .trials import Trials
 
 _LOOK = 0.25  # seconds between two looks at a trial
 _LOOK_FOR_ROOM = 1.0
-_TRIES = 3  # agents in a row that did not even begin a job
+_TRIES = 3  # agents in a row that did not even begin a job, or found a full disk
+_KILLED = 20  # jobs of a trial that others end; a run by itself gives up after three in a row
 _NO_SPACE = 74  # an agent's exit code: "input/output error", as sysexits.h spells it
 _MANY_JOBS = 100000  # a trial has as many as it takes: workers come and go
 
@@ -136,7 +137,7 @@ def _bring_to_end(worker: Worker, trial: Trial, trials: Trials) -> bool:
     run = trial_run.make(study, settings, trial)
     run_plan = _plan(worker, trial)
     reports = metric.Reports(run, settings.metric, run_plan.progress)
-    fruitless, full = 0, 0
+    fruitless, forgiven = 0, 0
     if not os.path.exists(study.stop):
         files.remove_if_there(run.stop)  # of an earlier stop of the search
     while True:
@@ -144,9 +145,9 @@ def _bring_to_end(worker: Worker, trial: Trial, trials: Trials) -> bool:
         if result is None and not records.is_ours(study, trial):
             say("another worker has trial {} by now".format(trial.number))
             return False
-        if result is not None and result["state"] == studies.FAILED and full < _TRIES:
-            full += 1
-            result = _not_its_fault(worker, trial, run, result)
+        if result is not None and result["state"] == studies.FAILED:
+            result = _if_its_fault(worker, trial, run, result, forgiven)
+            forgiven += result is None
         if result is None and (worker.must_stop() or fruitless >= _TRIES):
             result = _not_begun(run) if fruitless >= _TRIES else None
             if result is None:
@@ -167,19 +168,24 @@ def _bring_to_end(worker: Worker, trial: Trial, trials: Trials) -> bool:
             return True
 
 
-def _not_its_fault(
-    worker: Worker, trial: Trial, run: RunFolder, result: files.Json
+def _if_its_fault(
+    worker: Worker, trial: Trial, run: RunFolder, result: files.Json, forgiven: int
 ) -> Optional[files.Json]:
     """Its result; None where something else than its values made it fail, and it goes on."""
     last = room.last_end(run)
-    how = last.how if last is not None else ""
+    how = last.how if last is not None else chain_rule.LOST
     if how == chain_rule.OUT_OF_MEMORY and worker.slots.shared:
         room.forgive(run, worker.this_job.id)
         if worker.slots.close():
             records.leave(worker.study, trial)
             raise _NoRoomBeside("trial {} had too little memory beside others".format(trial.number))
         return None
-    if how not in room.FULL:
+    if how in room.ENDED_BY_OTHERS and len(run.jobs()) < _KILLED:
+        room.forgive(run, worker.this_job.id)
+        return None
+    # A full disk takes a program's last words as well; then it is tried once more.
+    silent = how == chain_rule.CRASHED and trial_run.said_nothing(run)
+    if forgiven >= (1 if silent else _TRIES) or not (silent or how in room.FULL):
         return result
     say("trial {}: {}; waiting for space".format(trial.number, result["why"]))
     if not room.wait_for_space(run.path, worker.must_stop):
