@@ -8,20 +8,22 @@ import argparse
 import importlib.util
 import json
 import os
-import platform
 import sys
+import time
 import traceback
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
 from types import ModuleType
 
+from machine import BusyWatch, described
 from rich.console import Console
 from rich.table import Table
 from rows import Row
 
 HERE = Path(__file__).resolve().parent
-NO_BENCHMARKS = {"all", "measuring", "readers", "rows"}
+NO_BENCHMARKS = {"all", "machine", "measuring", "page", "readers", "rows", "shapes"}
+QUICK_SECONDS = 240  # after which the quick form begins nothing more
 
 
 def main() -> int:
@@ -31,8 +33,13 @@ def main() -> int:
     words.add_argument("--results", type=Path, default=HERE / "results.json")
     asked = words.parse_args()
 
-    measured, failed = {}, []
+    measured, failed, left_out = {}, [], []
+    begun, watch = time.monotonic(), BusyWatch()
     for benchmark in benchmarks(asked.folder):
+        late = time.monotonic() - begun > QUICK_SECONDS
+        if asked.quick and (late or not getattr(benchmark, "QUICK", True)):
+            left_out.append(benchmark.NAME)
+            continue
         print(f"{benchmark.NAME} …", file=sys.stderr)
         try:
             measured[benchmark.NAME] = benchmark.run(quick=asked.quick)
@@ -40,7 +47,13 @@ def main() -> int:
             traceback.print_exc()
             failed.append(benchmark.NAME)
     show(measured)
-    write(asked.results, measured, failed, quick=asked.quick)
+    busy = watch.complaints()
+    for complaint in busy:
+        print(f"note: {complaint}; ratios of wall clocks mean little", file=sys.stderr)
+    if left_out:
+        print(f"left to the long form: {', '.join(left_out)}", file=sys.stderr)
+    facts = {"quick": asked.quick, "busy": busy, "left_out": left_out, "failed": failed}
+    write(asked.results, measured, {**facts, **described(HERE)})
     return 1 if failed or any(row.falls_short for rows in measured.values() for row in rows) else 0
 
 
@@ -66,20 +79,16 @@ def show(measured: dict[str, list[Row]]) -> None:
     for name, rows in measured.items():
         for row in rows:
             asked = "" if row.at_least is None else f"{row.at_least:.2f}"
+            ratio = f"{row.ratio:.2f}" + (f" ± {row.spread:.2f}" if row.spread else "")
             verdict = "[red]falls short[/]" if row.falls_short else ""
             amounts = [f"{value:.4g} {row.unit}" for value in (row.ours, row.theirs)]
-            table.add_row(name, row.work, row.peer, *amounts, f"{row.ratio:.2f}", asked, verdict)
+            table.add_row(name, row.work, row.peer, *amounts, ratio, asked, verdict)
     Console().print(table)
 
 
-def write(
-    path: Path, measured: dict[str, list[Row]], failed: Sequence[str], *, quick: bool
-) -> None:
+def write(path: Path, measured: dict[str, list[Row]], facts: dict[str, object]) -> None:
     results = {
-        "quick": quick,
-        "python": platform.python_version(),
-        "processors": os.cpu_count(),
-        "failed": list(failed),
+        **facts,
         "benchmarks": {
             name: [{**asdict(row), "falls_short": row.falls_short} for row in rows]
             for name, rows in measured.items()

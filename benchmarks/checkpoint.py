@@ -16,6 +16,7 @@ from rows import Row
 from rabaska.training import session, session_folders
 
 NAME = "checkpoint"
+QUICK = False  # at a smaller size, starting programs takes most of the time
 TIMES_SHORTER = 5  # than torch.save and fsync
 SHARE_OF_RAW = 0.9  # of the speed of write and fsync
 SLOW_DOWN = 0.002  # of a training that saves every two minutes

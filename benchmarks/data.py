@@ -25,6 +25,7 @@ from slow_disk.mount import slow_disk, unavailable
 from rabaska.node.native import compiled
 
 NAME = "data"
+QUICK = False  # at a smaller size, starting programs takes most of the time
 HERE = Path(__file__).resolve().parent
 PEERS = HERE.parent / ".venv-bench"
 # torch first and the rest without dependencies: a plain install of litdata brings gigabytes.

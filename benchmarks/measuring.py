@@ -10,7 +10,30 @@ from resource import struct_rusage
 Work = Callable[[], float]  # does it once and returns what it cost
 
 
-def medians(contenders: Mapping[str, Work], repeats: int, *, seed: int = 0) -> dict[str, float]:
+class Cost(float):
+    """A median, and what it is the median of, in the order of rounds."""
+
+    samples: tuple[float, ...]
+
+    def __new__(cls, samples: Sequence[float]) -> "Cost":
+        made = super().__new__(cls, statistics.median(samples))
+        made.samples = tuple(samples)
+        return made
+
+
+def spread(ours: float, theirs: float) -> float:
+    """By how much the ratio of two costs differed from round to round: half of its middle half.
+
+    One round that was disturbed says nothing about the others. 0 where only medians are known.
+    """
+    if not isinstance(ours, Cost) or not isinstance(theirs, Cost) or len(ours.samples) < 2:
+        return 0.0
+    ratios = [b / a for a, b in zip(ours.samples, theirs.samples, strict=True)]
+    low, _, high = statistics.quantiles(ratios, n=4, method="inclusive")
+    return (high - low) / 2
+
+
+def medians(contenders: Mapping[str, Work], repeats: int, *, seed: int = 0) -> dict[str, Cost]:
     """The median cost of each contender.
 
     They are interleaved, so that a busy minute hurts all alike, and shuffled, so that none
@@ -23,7 +46,7 @@ def medians(contenders: Mapping[str, Work], repeats: int, *, seed: int = 0) -> d
             cost = contenders[name]()
             if repeat > 0:
                 costs[name].append(cost)
-    return {name: statistics.median(measured) for name, measured in costs.items()}
+    return {name: Cost(measured) for name, measured in costs.items()}
 
 
 def processor_seconds(command: Sequence[str]) -> float:

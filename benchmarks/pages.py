@@ -24,6 +24,7 @@ from rabaska.records.home import Home
 from rabaska.records.series_files import copy_folder
 
 NAME = "pages"
+QUICK = False  # at a smaller size, starting programs takes most of the time
 SERIES = 20
 FIRST_PAINT, USABLE, ZOOM = 1.0, 1.0, 0.2  # seconds that are allowed
 

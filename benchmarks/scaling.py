@@ -17,6 +17,7 @@ from data import PACK, STAGE, empty_caches, fresh_ext4, make_files
 from rows import Row
 
 NAME = "scaling"
+QUICK = False  # at a smaller size, starting programs takes most of the time
 FIGURE = Path(__file__).resolve().parents[1] / "docs" / "scaling.svg"
 SIZE = 200  # bytes in a file: what counts here is their number
 MOST_FOLDERS = 1000

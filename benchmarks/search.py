@@ -23,6 +23,7 @@ from rabaska.node.search.study import FINISHED, Settings, Study, Trial
 from rabaska.node.search.trials import Trials
 
 NAME = "search"
+QUICK = False  # at a smaller size, starting programs takes most of the time
 WORKERS = 8
 SPACE = {"x": {"float": [0.0, 1.0]}, "lr": {"log": [1e-5, 1e-1]}}
 TRAIN = """

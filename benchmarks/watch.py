@@ -25,6 +25,7 @@ from rabaska.steps.live_runs import LiveRuns
 from rabaska.steps.query_status import statuses
 
 NAME = "watch"
+QUICK = False  # at a smaller size, starting programs takes most of the time
 HERE = Path(__file__).resolve().parent
 RUNS, NEW = 20, 50  # runs that are polled, and points that each has then
 ACCUMULATOR = """
