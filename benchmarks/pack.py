@@ -26,7 +26,6 @@ QUICK_SHAPES = ("flat", "small folders", "long names", "large files", "few files
 PART = 3  # of the files, in the quick form
 ALLOWED = 0.15  # seconds more than tar, for a thousand files
 AGAIN = 8.0
-COLD = 4.0
 WAIT = 2.2  # seconds: files changed less than two before are not remembered
 PROGRAM = Path(sys.executable).with_name("rabaska")
 

@@ -18,6 +18,8 @@ class Row:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "spread", spread(self.ours, self.theirs))
+        object.__setattr__(self, "ours", float(self.ours))  # not each round, where it is kept
+        object.__setattr__(self, "theirs", float(self.theirs))
 
     @property
     def falls_short(self) -> bool:

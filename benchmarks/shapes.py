@@ -53,7 +53,7 @@ _LONG = "photograph-{:06d}-" + "of-a-place-with-a-long-name-" * 4 + ".jpg"
 SHAPES = {
     "flat": Shape("pack 100,000 x 2 KB in 100 folders", 1.5, classes(100), 1000, two_kb),
     "two levels": Shape(
-        "pack 75,000 in 150 folders of one folder",
+        "pack 75,000 on two levels",
         1.2,
         classes(150, "n{:08d}/images"),
         500,

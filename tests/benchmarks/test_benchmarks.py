@@ -88,6 +88,54 @@ def test_a_command_that_fails_is_not_measured(monkeypatch):
         processor_seconds([sys.executable, "-c", "raise SystemExit(3)"])
 
 
+SPREAD_TOY = """
+from measuring import Cost
+from rows import Row
+
+NAME = "toy"
+
+
+def run(quick):
+    ours, theirs = Cost([1.0, 1.0, 1.0, 1.0, 1.0]), Cost([1.7, 1.9, 1.9, {high}, {high}])
+    return [Row("sorting", "bubbles", ours, theirs, theirs / ours, 2.0)]
+"""
+
+
+@pytest.mark.parametrize(("high", "code"), [("2.2", 0), ("1.9", 1)])
+def test_a_row_falls_short_by_more_than_it_differs_from_round_to_round(programme, high, code):
+    _, results = programme("2.0")
+    (results.parent / "toy.py").write_text(SPREAD_TOY.format(high=high))
+    command = [sys.executable, FOLDER / "all.py", "--folder", results.parent]
+
+    done = subprocess.run(
+        [*command, "--results", results], capture_output=True, text=True, check=False
+    )
+
+    assert done.returncode == code, done.stdout + done.stderr
+    kept = json.loads(results.read_text())
+    row = kept["benchmarks"]["toy"][0]
+    assert (row["spread"] > 0, row["falls_short"]) == (code == 0, code == 1)
+    assert kept["commit"]
+    assert kept["versions"]["python"]
+    assert kept["machine"]["processors"]
+
+
+def test_the_page_is_made_from_complete_results(programme):
+    sys.path.insert(0, str(FOLDER))
+    import page
+
+    _, results = programme("2.0")
+    text = f"before\n{page.BEGIN}old\n{page.END}after\n"
+
+    made = page.renewed(text, json.loads(results.read_text()))
+
+    assert made.startswith("before\n")
+    assert made.endswith("after\n")
+    assert "old" not in made
+    assert "| toy | sorting more | bubbles | 1 s | 2 s | 2.00 ± 0.00 | 2 |" in made
+    assert page.renewed(made, json.loads(results.read_text())) == made
+
+
 def test_help_starts_within_five_times_the_start_of_python(tmp_path):
     results = tmp_path / "results.json"
     command = [sys.executable, FOLDER / "all.py", "--quick", "--results", results]

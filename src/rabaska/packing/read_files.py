@@ -55,7 +55,7 @@ class Reader:
     def __init__(self, source: bytes, *, follow_links: bool) -> None:
         self._source = source
         self.flags = _OPEN if follow_links else _OPEN | os.O_NOFOLLOW
-        self._buffer = memoryview(bytearray(_PIECE))
+        self._buffer: memoryview | None = None  # made for the first large file
 
     def portions(
         self, names: Sequence[bytes], directly: Take = lambda _, __: None
@@ -106,10 +106,11 @@ class Reader:
         Every piece but the last is full. It is gone when the next one is asked for.
         """
         read, size = 0, file.status.st_size
+        buffer = self._buffer = self._buffer or memoryview(bytearray(_PIECE))
         try:
             descriptor = os.open(file.name, self.flags)
             try:
-                while read < size and (piece := _filled(self._buffer, descriptor)):
+                while read < size and (piece := _filled(buffer, descriptor)):
                     read += len(piece)
                     yield piece
                 read += len(os.read(descriptor, 1))  # a file that grew shows itself

@@ -27,7 +27,7 @@ from rabaska.packing.write_shards import (
 )
 
 _NUMBERS = 5  # about each file
-_FIRST, _MANY = 16, 8192  # files asked before looking at the clock
+_FIRST, _MANY = 16, 1024  # files asked before looking at the clock
 
 
 class ShardPlan(NamedTuple):

@@ -49,7 +49,8 @@ class NotPlain(Exception):
     """There is something else than files and folders, or looking into them takes long."""
 
 
-_MANY, _ROOM = 65536, 4 * 2**20  # names that come at once, and bytes of them
+# Names that come at once, and bytes of them: little, because fresh memory costs as much as listing.
+_MANY, _ROOM = 8192, 2**18
 
 
 def walk(
@@ -63,17 +64,18 @@ def walk(
     if not handle:
         raise NotPlain()
     lengths, crcs, counts = column("I", _MANY), column("I", _MANY), column("q", 3)
-    text, folders = column("B", _ROOM), column("B", _ROOM)
-    places = [address(one) for one in (text, lengths, crcs, folders, counts)]
+    text, folders = unwritten(_ROOM), unwritten(_ROOM)
+    places = [address(one) for one in (lengths, crcs, counts)]
     more = 1
     try:
         while more:
             more = library.walk_next(
-                handle, places[0], _ROOM, places[1], places[2], _MANY, places[3], places[4]
+                handle, text, _ROOM, places[0], places[1], _MANY, folders, places[2]
             )
             if more < 0:
                 raise NotPlain()
             files, names, below = counts
+            # A copy each: C writes into the same memory again.
             entered = bytes(memoryview(folders)[:below]).split(b"\0")[:-1]
             yield bytes(memoryview(text)[:names]), lengths[:files], crcs[:files], entered
     finally:
