@@ -96,7 +96,9 @@ def test_a_file_larger_than_a_shard_is_not_cut(source, store):
 
 
 def test_shards_grow_with_the_dataset_up_to_a_gigabyte():
-    assert target_size(10**6) == 16 * 2**20
+    assert target_size(10**6) == 4 * 2**20
+    assert target_size(48 * 10**6) == 8 * 2**20  # a few shards, for several processors
+    assert target_size(10**8) == 16 * 2**20
     assert target_size(64 * 10**8) == 64 * 2**20  # a power of two, so that growth moves little
     assert target_size(10**13) == 2**30
 
