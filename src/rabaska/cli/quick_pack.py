@@ -16,12 +16,15 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rabaska.errors import RabaskaError
 from rabaska.node import files
 from rabaska.node.version import __version__
 from rabaska.records.home import Home, home
+
+if TYPE_CHECKING:
+    from rabaska.domain.projects import Dataset
 
 _FILE = "rabaska.toml"
 _PLAIN = {"path": str, "follow_links": bool, "samples": bool, "as": str}
@@ -39,6 +42,10 @@ class PlainDataset:
     @property
     def paths(self) -> tuple[Path, ...]:
         return (Path(self.path),)
+
+    @property
+    def largest_side(self) -> int:
+        return 0
 
 
 class _Refused(Exception):
@@ -179,12 +186,18 @@ def _checked() -> list[PlainDataset]:
     project = load(Path.cwd())
     check_data(project)
     datasets = [dataset for dataset in project.datasets if dataset.paths]
-    if any(len(dataset.paths) > 1 or dataset.paths[0].is_file() for dataset in datasets):
+    if not all(map(_is_one_folder, datasets)):
         raise _Refused
     return [
         PlainDataset(each.name, str(each.path), each.follow_links, each.samples)
         for each in datasets
     ]
+
+
+def _is_one_folder(dataset: "Dataset") -> bool:
+    """Whether it is packed as it is, from one folder."""
+    one_folder = len(dataset.paths) == 1 and not dataset.paths[0].is_file()
+    return one_folder and not dataset.largest_side
 
 
 @contextmanager

@@ -35,6 +35,7 @@ class Dataset:
     sha256: str = ""  # of what the address gives
     fetch: str = ""  # a command that downloads it there
     unpack: bool = True  # whether an archive is unpacked
+    largest_side: int = 0  # pixels to which JPEG pictures are shrunk when packed; 0: as they are
 
     @property
     def paths(self) -> tuple[Path, ...]:

@@ -42,6 +42,19 @@ def _sha256(value: str) -> str:
     return value.lower()
 
 
+def _images(value: str) -> str:
+    if value and not 16 <= largest_side(value) <= 65_500:
+        raise ValueError('it is `"max 512"`, or another number of pixels from 16 to 65500')
+    return value
+
+
+def largest_side(images: str) -> int:
+    """The pixels of `max 512`; 0 for nothing, or what cannot be read."""
+    found = re.fullmatch(r"max (\d{1,6})", images.strip())
+    return int(found[1]) if found else 0
+
+
+Images = Annotated[Line, AfterValidator(_images)]
 Place = Annotated[Line, AfterValidator(_place)]
 Address = Annotated[Line, AfterValidator(_address)]
 Sha256 = Annotated[Line, AfterValidator(_sha256)]
@@ -75,6 +88,7 @@ def mistakes_of_source(path: Path, fields: Mapping[str, Any], *, here: bool) -> 
         for key, is_wrong, what, advice in (
             ("sha256", fields.get("sha256") and "url" not in named, *_NO_URL),
             (_MORE, fields.get(_MORE) and "path" not in named, *_NO_PATH),
+            ("images", fields.get("images") and "path" not in named, *_NOT_HERE),
             ("as", fields.get("mode") == IN_PLACE and "path" in named and not here, *_NOT_THERE),
             ("as", _on_nodes(fields) and fields.get("mode") not in (None, IN_PLACE), *_ON_NODES),
         )
@@ -84,6 +98,7 @@ def mistakes_of_source(path: Path, fields: Mapping[str, Any], *, here: bool) -> 
 
 _NO_URL = "`sha256` without `url`", "it is compared with what `url` gives"
 _NO_PATH = f"`{_MORE}` without `path`", "data on the cluster is named by one `at`"
+_NOT_HERE = "`images` without `path`", "pictures are shrunk when this computer packs them"
 _NOT_THERE = (
     '`as = "in place"` with `path`',
     "a folder of this computer is not on the cluster; name the one there by `at`, or remove `as`",

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from rabaska.domain.projects import CHECKPOINT_PATTERNS
-from rabaska.settings.data_sources import Address, Place, Sha256
+from rabaska.settings.data_sources import Address, Images, Place, Sha256
 from rabaska.settings.search_table import SearchTable
 from rabaska.settings.validation import (
     Command,
@@ -62,6 +62,9 @@ class DataTable(Table):
     samples: bool = False
     """Files of one stem (`0001.jpg`, `0001.cls`) are one sample, as WebDataset reads them: say what
     samples there are, and refuse names that would split one."""
+    images: Images = ""
+    """`"max 512"`: pack JPEG pictures with no side longer than 512 pixels. It is done once, needs
+    Pillow, and leaves the originals as they are, and other formats too."""
 
 
 class EnvironmentTable(Table):

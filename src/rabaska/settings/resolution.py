@@ -24,7 +24,7 @@ from rabaska.domain.search import Search
 from rabaska.domain.secrets import parted
 from rabaska.domain.uv_lock import UnusableList
 from rabaska.errors import SettingsError
-from rabaska.settings.data_sources import fields_laid_over
+from rabaska.settings.data_sources import fields_laid_over, largest_side
 from rabaska.settings.document import Path
 from rabaska.settings.project_tables import (
     ChainTable,
@@ -284,6 +284,7 @@ def _dataset(name: str, data: DataTable, folder: File) -> Dataset:
         sha256=data.sha256,
         fetch=data.fetch,
         unpack=data.unpack,
+        largest_side=largest_side(data.images),
     )
 
 

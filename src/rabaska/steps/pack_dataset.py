@@ -5,6 +5,7 @@
 
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
@@ -17,6 +18,7 @@ from rabaska.packing.shrinking import compression_pays, shrinks_to
 if TYPE_CHECKING:
     from rabaska.domain.projects import Project
     from rabaska.packing.shard_borders import Samples
+    from rabaska.packing.shrink_pictures import Shrunk
     from rabaska.records.home import Home
     from rabaska.steps.progress import Reporter
 
@@ -34,6 +36,8 @@ class Packable(Protocol):
     def follow_links(self) -> bool: ...
     @property
     def samples(self) -> bool: ...
+    @property
+    def largest_side(self) -> int: ...
 
 
 def pack_datasets(project: "Project", home: "Home", reporter: "Reporter") -> tuple[Pack, ...]:
@@ -68,9 +72,9 @@ def pack_dataset(
         samples=dataset.samples,
         afterwards=afterwards,
     )
-    packed = pack_origin(dataset.paths, home.store / "packs", options)
+    packed, shrunk = _packed(dataset, home, options)
     if not files.is_still_there(str(packed.folder)):  # cleaned away since it was found
-        packed = pack_origin(dataset.paths, home.store / "packs", options)
+        packed, shrunk = _packed(dataset, home, options)
     if packed.damaged:
         reporter.warn(f"pack {packed.identity} was damaged; packed again")
     did = "packed" if packed.new else "unchanged since it was packed"
@@ -84,7 +88,21 @@ def pack_dataset(
         reporter.step(f"  Lustre spreads each shard over {packed.stripes} servers")
     if packed.samples:
         _report_samples(packed.samples, reporter)
+    if shrunk:
+        _report_shrunk(shrunk, dataset.largest_side, reporter)
     return packed
+
+
+def _packed(dataset: Packable, home: "Home", options: PackOptions) -> "tuple[Pack, Shrunk | None]":
+    store = home.store / "packs"
+    if not dataset.largest_side:
+        return pack_origin(dataset.paths, store, options), None
+    from rabaska.packing.shrink_pictures import pack_shrunk
+
+    # The copies are gone afterwards, so what is remembered of them is written at once.
+    return pack_shrunk(
+        dataset.paths, store, replace(options, afterwards=_at_once), dataset.largest_side
+    )
 
 
 def _progress(what: str, reporter: "Reporter") -> Callable[[Progress], None]:
@@ -109,3 +127,10 @@ def _report_samples(samples: "Samples", reporter: "Reporter") -> None:
     if samples.odd:
         have = "has" if samples.odd == 1 else "have"
         reporter.warn(f"{samples.odd:,} of them {have} other files, such as {samples.first_odd}")
+
+
+def _report_shrunk(shrunk: "Shrunk", side: int, reporter: "Reporter") -> None:
+    for line in shrunk.lines(side):
+        reporter.step(f"  {line}")
+    if shrunk.warning:
+        reporter.warn(shrunk.warning)
