@@ -20,6 +20,7 @@ beside = []
 as = "files"
 follow_links = false
 samples = false
+images = "max 512"
 
 [environment]
 kind = "virtualenv"

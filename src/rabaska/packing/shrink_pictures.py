@@ -89,7 +89,7 @@ def pack_shrunk(
     if importlib.util.find_spec("PIL") is None:
         raise DatasetError(
             f"the pictures of dataset {options.name} cannot be shrunk",
-            why="that needs Pillow, which is not installed beside rabaska",
+            why="that needs Pillow, which is not installed with rabaska",
             hint="`pip install pillow` in rabaska's environment, or remove `images` from [data]",
         )
     with space_needed(store, f"pack {options.name}"):
