@@ -207,6 +207,19 @@ def test_a_node_that_cannot_come_stages_alone(packed, capsys):
     assert "this node stages alone: nobody listens" in capsys.readouterr().out
 
 
+def test_a_node_that_comes_when_the_first_is_done_stages_alone(packed, tmp_path, capsys):
+    (tmp_path / "one").mkdir()
+    (tmp_path / "one" / "1.txt").write_text("1")
+    small = pack(tmp_path / "one", tmp_path / "store", PackOptions("small")).folder
+    gone = ["localhost", "1", str(tmp_path / "meeting-gone")]
+
+    with other_meeting(gone) as meeting:
+        alone = [meeting.together(0, pack_format.load_manifest(str(it))) for it in (small, packed)]
+
+    assert alone == [None, None]
+    assert capsys.readouterr().out.count("this node stages alone") == 1
+
+
 def test_every_block_is_read_by_one_node(packed):
     manifest = pack_format.load_manifest(str(packed))
     whole = blocks.blocks_of(manifest, [0, 1])

@@ -111,10 +111,11 @@ def other_meeting(words: List[str]) -> Iterator[Optional[Meeting]]:
         yield None
         return
     host, port, path = words
-    with open(path) as stream:
-        key = json.load(stream)["key"]
 
     def come() -> _Met:
+        # Not before: where no data is worth it, the first node may be done, and the file gone.
+        with open(path) as stream:
+            key = json.load(stream)["key"]
         node = node_group.OtherNode(host, int(port), key)
         serving = node_group.open_listener(node.address)
         place, count = node.join(serving)
