@@ -150,7 +150,8 @@ def test_a_zoom_asks_again_and_the_theme_and_the_keys_work(desk, chromium):
         until(lambda: chromium.execute_script(asked))
 
         served.open(chromium)
-        body = chromium.find_element("css selector", "body")
+        until(lambda: chromium.find_element("css selector", "table.runs"))
+        body = until(lambda: chromium.find_element("css selector", "body"))
         before = chromium.execute_script("return getComputedStyle(document.body).backgroundColor")
         body.send_keys("d")
         until(
