@@ -88,6 +88,9 @@ seed = 0
 trials_per_gpu = 1
 keep_best = 20
 keep_others = "all"
+repeats = 0
+repeat_best = 3
+seed_option = "--seed"
 values_as = "options"
 file_option = "--config"
 space = { lr = [0.1, 0.01] }

@@ -180,7 +180,7 @@ def seed_name(project: Project, search: Search) -> str:
     if not found:
         raise SettingsError(
             "`repeats` gives other seeds to the program, which has no option for a seed",
-            why="without one, nobody knows what differs between two runs",
+            why="without one, two runs may be the same, or differ in what cannot be repeated",
             hint="give it an option such as `--seed`, or name its option with `seed_option`",
         )
     if found in search.space:

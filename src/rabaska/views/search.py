@@ -128,7 +128,7 @@ def _best_lines(found: SearchStatus) -> list[str]:
 
 
 def _trial_text(found: SearchStatus, trial: Trial) -> str:
-    values = " ".join(f"{name}={as_text(value)}" for name, value in trial.values.items())
+    values = " ".join(f"{name}={_value(value)}" for name, value in trial.values.items())
     return f"trial {trial.number}, {found.metric} {_number(trial.value)}, {values}"
 
 
@@ -209,12 +209,17 @@ def _sorted(found: SearchStatus, names: Sequence[str], sort: str) -> Sequence[Tr
 
 
 def _row(trial: Trial, names: Sequence[str], told: Sequence[str]) -> tuple[str, ...]:
-    values = (as_text(trial.values[name]) if name in trial.values else "" for name in names)
+    values = (_value(trial.values[name]) if name in trial.values else "" for name in names)
     spent = "" if trial.seconds is None else say_duration(timedelta(seconds=round(trial.seconds)))
     why = f"repeats trial {trial.repeats}" if trial.repeats and not trial.why else trial.why
     why = why if len(why) <= _WHY else why[: _WHY - 1] + "…"
     last = (_number(trial.told.get(name)) for name in told)
     return (str(trial.number), *last, *values, trial.state, spent, why)
+
+
+def _value(value: Any) -> str:
+    """As people read it; the command that runs a trial again has all digits."""
+    return f"{value:.6g}" if isinstance(value, float) else as_text(value)
 
 
 def _number(value: float | None) -> str:

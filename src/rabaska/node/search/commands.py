@@ -158,7 +158,7 @@ def _why_open(study: Study, trial: Trial) -> str:
     if trial.result is not None:
         return ""
     last = room.last_end(study.run(trial.number))
-    return last.reason or last.how if last is not None and last.how in room.FULL else ""
+    return last.reason or last.how if last is not None and room.is_for_space(last) else ""
 
 
 def _state(study: Study, trial: Trial) -> str:

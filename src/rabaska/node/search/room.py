@@ -7,6 +7,7 @@ import uuid
 from typing import Callable, Dict, List, Optional, Tuple
 
 from .. import files
+from ..job import full_disk
 from ..record import chain_rule, jobs
 from ..record.run_folder import RunFolder
 from ..vitals.gpu_process import GpuProcess
@@ -25,6 +26,15 @@ _PAUSE = 1.0
 _YOUNG = 20.0  # seconds in which a trial may not have taken all its memory yet
 _MARGIN = 1.1  # of what a trial took so far
 _MEASURED = 5.0  # seconds between two looks at the memory
+
+
+def is_for_space(last: Optional[jobs.Ended]) -> bool:
+    """Whether a job ended for want of space, in its program or before that."""
+    if last is None:
+        return False
+    return last.how in FULL or (
+        last.how == chain_rule.STAGING_FAILED and bool(full_disk.PATTERN.search(last.reason or ""))
+    )
 
 
 def is_full(problem: OSError) -> bool:
@@ -132,7 +142,7 @@ class Slots:
         if not os.path.exists(self._path("ended")):
             youngest = max(_made(self._path(name)) for name in busy)
             if time.time() - youngest < _YOUNG:
-                return "a trial beside it has not taken all its memory yet"
+                return "a trial next to it has not taken all its memory yet"
         peak = self._learn(use, len(busy))
         for name, (used, limit) in use.items():
             wanted = _MARGIN * peak.get(name, 0.0)

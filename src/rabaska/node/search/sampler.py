@@ -56,13 +56,15 @@ class OptunaMemory:
         direction = "maximize" if settings.better > 0 else "minimize"
         self._study = self._optuna.create_study(direction=direction)
         self._storage = self._study._storage
+        self._seeded = False
 
     def proposed(self, number: int, trials: List[Trial]) -> Dict[str, Any]:
         """The values of trial `number`, by what the others showed."""
         for one in trials:
             if one.number not in self._over and not one.repeats:
                 self._learn(one)
-        self._study.sampler = self._sampler(number)
+        if not self._seeded:
+            self._study.sampler, self._seeded = self._sampler(number), True
         trial = self._study.ask()
         values: Dict[str, Any] = {}
         for parameter in self._in_order():
@@ -115,9 +117,14 @@ class OptunaMemory:
         )
 
     def _sampler(self, number: int) -> Any:
-        """Another seed for each trial: workers do not know of each other's random numbers."""
+        """Another seed for each worker: they do not know of each other's random numbers.
+
+        Who asks for the first trial proposes what Optuna itself would with that seed.
+        """
         drawn = random.Random("{}/{}".format(self._settings.seed, number))
         samplers, seed = self._optuna.samplers, drawn.getrandbits(31)
+        if number == 1:
+            seed = self._settings.seed % 2**31
         if self._settings.method == CMA:
             return samplers.CmaEsSampler(seed=seed, warn_independent_sampling=False)
         return samplers.TPESampler(seed=seed, constant_liar=True)
@@ -136,8 +143,7 @@ class OptunaMemory:
         if one.whole:
             log = one.kind == spaces.LOG
             return trial.suggest_int(one.name, int(one.low), int(one.high), log=log)
-        value = trial.suggest_float(one.name, one.low, one.high, log=one.kind == spaces.LOG)
-        return min(max(float("{:.6g}".format(value)), one.low), one.high)
+        return trial.suggest_float(one.name, one.low, one.high, log=one.kind == spaces.LOG)
 
     def _in_order(self) -> List[spaces.Parameter]:
         """Each after those that its condition names."""

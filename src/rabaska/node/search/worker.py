@@ -8,7 +8,7 @@ import errno
 import os
 import select
 import time
-from typing import Dict, NamedTuple, Optional
+from typing import Dict, NamedTuple, Optional, Tuple
 
 from .. import files
 from ..job import agent, stop_signals
@@ -155,8 +155,8 @@ def _bring_to_end(worker: Worker, trial: Trial, trials: Trials) -> bool:
                 return False
         if result is None:
             before = run.holder()
-            why = _run_agent(worker, trial, trials, run, run_plan, reports)
-            fruitless = 0 if run.holder() > before else fruitless + 1
+            why, killed = _run_agent(worker, trial, trials, run, run_plan, reports)
+            fruitless = 0 if run.holder() > before else fruitless + (not killed)
             if why and records.is_ours(study, trial):
                 result = trial_run.result_of(settings, trial, run, run_plan, reports)
                 result = result or trial_run.pruned(settings, run, why, reports.read())
@@ -178,14 +178,16 @@ def _if_its_fault(
         room.forgive(run, worker.this_job.id)
         if worker.slots.close():
             records.leave(worker.study, trial)
-            raise _NoRoomBeside("trial {} had too little memory beside others".format(trial.number))
+            raise _NoRoomBeside(
+                "trial {} had too little memory next to others".format(trial.number)
+            )
         return None
     if how in room.ENDED_BY_OTHERS and len(run.jobs()) < _KILLED:
         room.forgive(run, worker.this_job.id)
         return None
     # A full disk takes a program's last words as well; then it is tried once more.
     silent = how == chain_rule.CRASHED and trial_run.said_nothing(run)
-    if forgiven >= (1 if silent else _TRIES) or not (silent or how in room.FULL):
+    if forgiven >= (1 if silent else _TRIES) or not (silent or room.is_for_space(last)):
         return result
     say("trial {}: {}; waiting for space".format(trial.number, result["why"]))
     if not room.wait_for_space(run.path, worker.must_stop):
@@ -226,8 +228,8 @@ def _run_agent(
     run: RunFolder,
     run_plan: Plan,
     reports: metric.Reports,
-) -> str:
-    """Run one job of the trial; why it was stopped early, if it was."""
+) -> Tuple[str, bool]:
+    """Run one job of the trial: why it was stopped early, and whether its agent was killed."""
     reading, writing = os.pipe()  # closed at exec, so it ends with the agent
     child = os.fork()
     if child == 0:
@@ -246,7 +248,7 @@ def _run_agent(
         status = os.waitpid(child, 0)[1]
     if os.WIFEXITED(status) and os.WEXITSTATUS(status) == _NO_SPACE:
         raise OSError(errno.ENOSPC, "there is no space for the records of {}".format(run.name))
-    return watch.why
+    return watch.why, os.WIFSIGNALED(status)
 
 
 def _agent(worker: Worker, run: RunFolder, run_plan: Plan) -> None:
