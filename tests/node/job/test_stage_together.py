@@ -55,7 +55,7 @@ class Nodes:
 
     def __init__(self, folder: Path) -> None:
         (folder / "key").write_text(json.dumps({"key": KEY}))
-        self.first = FirstMeeting("localhost", KEY, str(folder / "key"), NODES - 1)
+        self.first = FirstMeeting("localhost", "127.0.0.1", KEY, str(folder / "key"), NODES - 1)
         self._folder = folder
         self.staged: dict[int, object] = {}
 
@@ -128,7 +128,7 @@ def test_each_node_reads_its_share_and_gets_the_rest_from_the_others(
 def test_what_a_lost_node_should_have_read_is_read_by_the_others(packed, nodes, monkeypatch):
     """One node comes, says where it serves, and is gone."""
     lost = node_group.OtherNode("localhost", int(nodes.first.words[1]), KEY)
-    with closing(node_group.open_listener()) as serving:
+    with closing(node_group.open_listener("127.0.0.1")) as serving:
         coming = threading.Thread(target=lambda: (lost.join(serving), lost.close()))
         coming.start()
         with nodes.first._first._changed:
@@ -229,3 +229,13 @@ def test_every_block_is_read_by_one_node(packed):
         assert len(shares) == count
         found = sorted(block for share in shares for block in share)
         assert found == sorted([*whole, blocks.Block(-1, 0, manifest.index_size)])
+
+
+@pytest.mark.parametrize("host", ["", "127.0.0.1"])
+def test_nothing_listens_at_every_address(host):
+    if not host:
+        with pytest.raises(ValueError, match="no address"):
+            node_group.open_listener(host)
+        return
+    with closing(node_group.open_listener(host)) as listener:
+        assert listener.getsockname()[0] == host

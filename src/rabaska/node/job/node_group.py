@@ -30,7 +30,10 @@ class Stranger(OSError):
     """The other side of a connection does not know the key."""
 
 
-def open_listener(host: str = "") -> socket.socket:
+def open_listener(host: str) -> socket.socket:
+    """Listens at this address only: an empty one would mean all of them."""
+    if not host:
+        raise ValueError("no address to listen at")
     listener = socket.socket()
     listener.bind((host, 0))
     listener.listen(_MOST_UNPROVEN)
@@ -125,10 +128,10 @@ def listen(
 class FirstNode:
     """The node at which the others meet; its place is 0."""
 
-    def __init__(self, name: str, key: str, others: int, serving: socket.socket) -> None:
+    def __init__(self, address: str, key: str, others: int, serving: socket.socket) -> None:
         self._others = others
         self._serving = serving
-        self._listener = open_listener(own_address(name))
+        self._listener = open_listener(address)
         self.port = self._listener.getsockname()[1]
         self._changed = threading.Condition()
         self._came: List[Address] = []

@@ -61,10 +61,10 @@ class _Met:
 class FirstMeeting(Meeting):
     """Of the first node, at which the others arrive."""
 
-    def __init__(self, name: str, key: str, path: str, others: int) -> None:
+    def __init__(self, name: str, address: str, key: str, path: str, others: int) -> None:
         super().__init__(self._gather)
-        self._serving = node_group.open_listener(node_group.own_address(name))
-        self._first = node_group.FirstNode(name, key, others, self._serving)
+        self._serving = node_group.open_listener(address)
+        self._first = node_group.FirstNode(address, key, others, self._serving)
         self._sharing = Sharing(self._serving, key, 0, others + 1, self._addresses)
         self.is_over: Callable[[], bool] = lambda: False
         self.words = [name, str(self._first.port), path]  # for those who come
@@ -95,8 +95,13 @@ def first_meeting(work: Work) -> Iterator[Optional[FirstMeeting]]:
         yield None
         return
     name = os.environ.get("SLURMD_NODENAME") or socket.gethostname()
+    address = node_group.own_address(name)
+    if not address:
+        say("each node stages alone: others cannot reach this one by its name, {}".format(name))
+        yield None
+        return
     with key_file({}) as (path, key):
-        meeting = FirstMeeting(name, key, path, nodes - 1)
+        meeting = FirstMeeting(name, address, key, path, nodes - 1)
         try:
             yield meeting
             meeting.finish()
