@@ -48,6 +48,12 @@ LOGS = {
         1.02,
         {"loss": 6.2, "learning_rate": 4.9e-05},
     ),
+    "how files will be named": (
+        "    │   └── filename: epoch_{epoch:03d}\nname: '{epoch:02d}-{val_loss:.2f}'\nloss: 0.5\n",
+        None,
+        None,
+        {"loss": 0.5},
+    ),
     "arguments are no metrics": (ARGUMENTS, None, None, {"loss": 0.5}),
     "student": (STUDENT, 200, None, {"loss": 0.4123, "accuracy": 0.91}),
     "imagenet": (IMAGENET, 3 * 500 + 20, 3.0, {"Loss": 0.39, "Acc@1": 61.0}),

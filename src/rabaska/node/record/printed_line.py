@@ -14,10 +14,10 @@ STEP = re.compile(
     re.IGNORECASE,
 )
 # "Epoch 3/10", "epoch: 3", "[Epoch 3]", "'epoch': 1.25", "'epoch': '1.25'", "Epoch: [3][20/500]";
-# "steps per epoch = 638" is a length
+# "steps per epoch = 638" is a length, and "{epoch:03d}" is how a file will be named
 EPOCH = re.compile(
     r"(?<![a-z_])(?<!per )(?<!each )(?<!every )epoch(['\"]?)\s*[:=#|]?\s*[\[('\"]?\s*"
-    r"(\d{1,9}(?:\.\d{1,9})?)",
+    r"(\d{1,9}(?:\.\d{1,9})?)(?![\d.]*[a-z]\})",
     re.IGNORECASE,
 )
 # " 40/100 [00:02<00:03": tqdm, Keras; "[20/500]" of the ImageNet example
