@@ -23,7 +23,8 @@ def test_every_key_of_the_file_reaches_the_project(write, whole):
     assert project.folder == folder
     assert project.command[:4] == ("python", "train.py", "--data", "{data}")
     assert project.resume == ("--resume",)
-    assert project.datasets == (Dataset("digits", folder / "data/digits", "files"),)
+    digits = Dataset("digits", folder / "data/digits", "files", largest_side=512)
+    assert project.datasets == (digits,)
     assert project.environment == EnvironmentRecipe(
         kind="virtualenv",
         requirements="numpy\n",

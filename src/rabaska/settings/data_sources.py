@@ -67,7 +67,8 @@ def fields_laid_over(general: Mapping[str, object], own: Mapping[str, object]) -
     """
     if not any(own.get(source) for source in SOURCES):
         return {**general, **own}
-    return {**{key: value for key, value in general.items() if key not in _OF_SOURCE}, **own}
+    dropped = _OF_SOURCE if own.get("path") else (*_OF_SOURCE, "images")
+    return {**{key: value for key, value in general.items() if key not in dropped}, **own}
 
 
 def mistakes_of_source(path: Path, fields: Mapping[str, Any], *, here: bool) -> list[Mistake]:
