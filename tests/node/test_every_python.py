@@ -109,7 +109,7 @@ def test_enough_interpreters_are_here_for_the_tests_to_mean_something() -> None:
 
 
 # Adapters, each of which needs the framework it is named for.
-FRAMEWORKS = (".lightning", ".huggingface", ".keras")
+FRAMEWORKS = (".lightning", ".huggingface", ".keras", ".lazy_picture")  # as its programs need them
 
 
 def test_every_module_can_be_imported(python: str, version: tuple[int, int], zipapp: Path) -> None:
