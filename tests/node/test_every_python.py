@@ -108,8 +108,8 @@ def test_enough_interpreters_are_here_for_the_tests_to_mean_something() -> None:
     assert len(INTERPRETERS) >= wanted, f"found only {INTERPRETERS}"
 
 
-# Adapters, each of which needs the framework it is named for.
-FRAMEWORKS = (".lightning", ".huggingface", ".keras", ".lazy_picture")  # as its programs need them
+# Adapters, each of which needs the framework it is named for, and a picture of Pillow's.
+FRAMEWORKS = (".lightning", ".huggingface", ".keras", ".lazy_picture")
 
 
 def test_every_module_can_be_imported(python: str, version: tuple[int, int], zipapp: Path) -> None:
