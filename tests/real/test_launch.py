@@ -8,6 +8,7 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
+from tests.lab.login import UID
 from tests.needs import torch_env
 
 from rabaska.domain.jobs import JobSpec, Resources
@@ -110,8 +111,8 @@ def finished(voyager, run, seconds=90):
 
 
 def left_on_nodes(lab):
-    """What jobs left in node-local space of every node."""
-    found = ["find", "/lscratch", "/tmp", "-name", "rabaska-*"]
+    """What jobs left in node-local space of every node, but for what is kept for later ones."""
+    found = ["find", "/lscratch", "/tmp", "-name", "rabaska-*", "-not", "-name", f"rabaska-{UID}"]
     return {node.name: lab.nodes.run(node.name, found).split() for node in lab.site.nodes}
 
 
